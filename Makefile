@@ -1,0 +1,36 @@
+# Two commands for newcomers: `make demo` and `make test`. Both create .venv by themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint bench figures clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp a set of extras: installed again when pyproject.toml changes.
+$(VENV)/.%-installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	touch $@
+
+demo: $(VENV)/.demo-installed  ## recalibrate real forecasts and write report.html
+	$(BIN)/calibrant demo
+
+test: $(VENV)/.test-installed  ## run the tests
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.lint-installed  ## ruff, mypy --strict, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.test-installed $(VENV)/.bench-installed  ## run the stream benchmark, write its tables
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.streams.run
+	$(BIN)/python -m benchmarks.streams.tables
+
+figures: $(VENV)/.figures-installed  ## redraw the pictures of README and docs (needs Chrome or Chromium)
+	$(BIN)/python docs/draw.py
+
+clean:
+	rm -rf $(VENV) dist build report.html

@@ -1,0 +1,65 @@
+"""calibrant: Bayesian optimisation whose error bars are true.
+
+This is the recalibration library: any forecast in, a calibrated one out, on any stream of data.
+
+    forecast ──────────────┬─▶ r.calibrate(forecast) ──▶ calibrated forecast: quantiles Q∘R
+    (raw, made before y)   │         ▲
+                           ▼         │
+    outcome y ──▶ score of y ──▶ r = r.observe(forecast, y)
+
+A *forecast* maps outcomes to normal scores and back (:mod:`calibrant.forecast`). A *recalibrator*
+R (:mod:`calibrant.recalibrate`) is a fold over scores. Its *shape* (:mod:`calibrant.shape`) is one
+univariate distribution that turns every raw forecast into a calibrated one.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from calibrant.forecast import Forecast, Mixture, Normal, ScipyForecast
+from calibrant.outcomes import Outcomes
+from calibrant.quantiles import Quantiles
+from calibrant.recalibrate import (
+    GaussianRecalibrator,
+    IdentityRecalibrator,
+    IsotonicRecalibrator,
+    LeaderRecalibrator,
+    OnlineRecalibrator,
+    Recalibrator,
+    RegressionRecalibrator,
+    recalibrator_from_dict,
+)
+from calibrant.stream import Replay, replay
+
+if TYPE_CHECKING:
+    from calibrant import figures, outcomes, scores
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Forecast",
+    "GaussianRecalibrator",
+    "IdentityRecalibrator",
+    "IsotonicRecalibrator",
+    "LeaderRecalibrator",
+    "Mixture",
+    "Normal",
+    "OnlineRecalibrator",
+    "Outcomes",
+    "Quantiles",
+    "Recalibrator",
+    "RegressionRecalibrator",
+    "Replay",
+    "ScipyForecast",
+    "figures",
+    "outcomes",
+    "recalibrator_from_dict",
+    "replay",
+    "scores",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load ``calibrant.figures`` (and with it plotly) when it is first used."""
+    if name in ("figures", "scores"):
+        return import_module(f"calibrant.{name}")
+    raise AttributeError(f"module 'calibrant' has no attribute {name!r}")

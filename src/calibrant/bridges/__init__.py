@@ -1,0 +1,1 @@
+"""Bridges to other libraries: the only files that may import them."""

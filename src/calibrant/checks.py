@@ -1,0 +1,76 @@
+"""Checks on what users pass in: the rule, the value that broke it, the way out."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibrant.gaussian import FloatArray
+
+
+def as_floats(name: str, value: ArrayLike) -> FloatArray:
+    """Return ``value`` as a float array, or say that it is not numeric."""
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"`{name}` must be numeric, but got {value!r}.") from error
+
+
+def finite(name: str, value: ArrayLike) -> FloatArray:
+    """Return ``value`` as a float array without NaN or infinity."""
+    array = as_floats(name, value)
+    bad = ~np.isfinite(array)
+    if bad.any():
+        raise ValueError(
+            f"`{name}` must be finite, but got {name}={array[bad].flat[0]}"
+            f"{_place(bad)}; leave out or repair missing values first."
+        )
+    return array
+
+
+def positive(name: str, value: ArrayLike) -> FloatArray:
+    """Return ``value`` as a float array of finite numbers above zero."""
+    array = finite(name, value)
+    bad = array <= 0.0
+    if bad.any():
+        raise ValueError(
+            f"`{name} > 0` must hold, but got {name}={array[bad].flat[0]}{_place(bad)}."
+        )
+    return array
+
+
+def probabilities(name: str, value: ArrayLike) -> FloatArray:
+    """Return ``value`` as a float array inside [0, 1]."""
+    array = as_floats(name, value)
+    bad = ~((array >= 0.0) & (array <= 1.0))
+    if bad.any():
+        raise ValueError(
+            f"`0 <= {name} <= 1` must hold, but got {name}={array[bad].flat[0]}{_place(bad)}."
+        )
+    return array
+
+
+def levels_grid(levels: int | ArrayLike) -> FloatArray:
+    """Return strictly increasing levels inside (0, 1): ``m`` means k/(m+1) for k = 1 … m."""
+    if isinstance(levels, (int, np.integer)) and not isinstance(levels, bool):
+        if levels < 1:
+            raise ValueError(f"`levels >= 1` must hold, but got levels={levels}.")
+        return np.arange(1, int(levels) + 1) / (int(levels) + 1)
+    grid = np.atleast_1d(as_floats("levels", levels))
+    if grid.ndim != 1 or grid.size == 0:
+        raise ValueError(f"`levels` must be a non-empty 1-D grid, but got shape {grid.shape}.")
+    bad = ~((grid > 0.0) & (grid < 1.0))
+    if bad.any():
+        raise ValueError(f"`0 < level < 1` must hold, but got level={grid[bad][0]}{_place(bad)}.")
+    if np.any(np.diff(grid) <= 0.0):
+        raise ValueError("`levels` must be strictly increasing; pass `sorted(set(levels))`.")
+    return grid
+
+
+def _place(bad: np.ndarray) -> str:
+    """Say where the first offender sits, unless there is only one place."""
+    if bad.size == 1:
+        return ""
+    index = tuple(int(i) for i in np.argwhere(bad)[0])
+    where = index[0] if len(index) == 1 else index
+    return f" at position {where} ({int(bad.sum())} of {bad.size} break the rule)"

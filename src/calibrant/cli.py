@@ -1,0 +1,223 @@
+"""The command line: parsing and printing only."""
+
+from __future__ import annotations
+
+import csv
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+import calibrant
+from calibrant.demo import co2_stream
+from calibrant.forecast import Forecast
+from calibrant.recalibrate import Recalibrator
+from calibrant.report import write_stream_report
+from calibrant.stream import Replay
+
+app = typer.Typer(
+    help="Bayesian optimisation and forecasts whose error bars are true.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console()
+errors = Console(stderr=True)
+
+
+class Kind(StrEnum):
+    """Which recalibrator to use."""
+
+    ONLINE = "online"
+    LEADER = "leader"
+    GAUSSIAN = "gaussian"
+    ISOTONIC = "isotonic"
+
+
+@app.callback(invoke_without_command=True)
+def main(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Bayesian optimisation and forecasts whose error bars are true."""
+    if version:
+        console.print(calibrant.__version__)
+        raise typer.Exit
+
+
+@app.command()
+def demo(
+    report: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("report.html"),
+) -> None:
+    """Recalibrate real forecasts of weekly CO₂ and write a report."""
+    try:
+        stream = co2_stream()
+    except ImportError as error:
+        _fail(str(error))
+    recalibrator = calibrant.OnlineRecalibrator()
+    result = _replay_with_progress(stream.forecast, stream.y, recalibrator, stream.name)
+    _print_summary(result)
+    title = f"{stream.name}: a model fitted once, before and after recalibration"
+    console.print(f"Report: {write_stream_report(result, report, title, stream.times)}")
+
+
+@app.command()
+def recalibrate(
+    forecasts: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV with a header, one row a forecast in the order of time: the columns y, mean "
+            "and std, or y and quantile columns named q0.05, q0.5, … Rows with an empty y are "
+            "forecasts still to come due: they are calibrated with all outcomes above them."
+        ),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="CSV of calibrated quantiles to write.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="HTML page to write.")] = None,
+    kind: Annotated[Kind, typer.Option(help="Which recalibrator.")] = Kind.ONLINE,
+    rate: Annotated[float, typer.Option(help="Step size of the online recalibrator.")] = 0.01,
+    strength: Annotated[
+        float, typer.Option(help="Trust in the model, in outcomes: leader and gaussian.")
+    ] = 10.0,
+    levels: Annotated[
+        str, typer.Option(help="Levels of the calibrated quantiles to write.")
+    ] = "0.025,0.1,0.25,0.5,0.75,0.9,0.975",
+    state: Annotated[
+        Path | None,
+        typer.Option(help="JSON file with the recalibrator: read if it exists, then written."),
+    ] = None,
+) -> None:
+    """Recalibrate a file of forecasts and outcomes, in order, and say what it changed."""
+    try:
+        forecast, y = _read_forecasts(forecasts)
+        wanted = [float(level) for level in levels.split(",")]
+        recalibrator = _load(state) or _new(kind, rate, strength)
+        seen = int(np.isfinite(y).sum())
+        if not np.isfinite(y[:seen]).all():
+            raise ValueError("Rows with an empty y must come last: outcomes arrive in order.")
+        everything = np.unique([*np.arange(1, 100) / 100, *wanted])
+        quantiles = np.empty((y.size, len(wanted)))
+        if seen:
+            result = _replay_with_progress(
+                forecast[:seen], y[:seen], recalibrator, forecasts.name, everything
+            )
+            recalibrator = result.recalibrator
+            quantiles[:seen] = result.quantiles[:, np.searchsorted(everything, wanted)]
+        if seen < y.size:
+            pending = recalibrator.calibrate(forecast[seen:])
+            quantiles[seen:] = pending.quantile(np.array(wanted)[:, None]).T
+    except (ValueError, TypeError, OSError) as error:
+        _fail(str(error))
+    if seen:
+        _print_summary(result)
+    if output is not None:
+        with output.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["y", *(f"q{level:g}" for level in wanted)])
+            for outcome, row in zip(y, quantiles, strict=True):
+                writer.writerow(
+                    ["" if np.isnan(outcome) else repr(float(outcome)), *map(repr, row.tolist())]
+                )
+        console.print(f"Calibrated quantiles: {output}")
+    if state is not None:
+        state.write_text(json.dumps(recalibrator.to_dict()), encoding="utf-8")
+        console.print(f"Recalibrator: {state}")
+    if report is not None:
+        if not seen:
+            _fail("A report needs at least one row with an outcome y.")
+        console.print(f"Report: {write_stream_report(result, report, forecasts.name)}")
+
+
+def _read_forecasts(path: Path) -> tuple[Forecast, np.ndarray]:
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        header = reader.fieldnames or []
+        rows = list(reader)
+    if "y" not in header:
+        raise ValueError(f"{path} must have a column `y`, but its header is {header}.")
+    if not rows:
+        raise ValueError(f"{path} has a header but no rows.")
+
+    def column(name: str, empty_allowed: bool = False) -> np.ndarray:
+        values = []
+        for line, row in enumerate(rows, start=2):
+            text = (row[name] or "").strip()
+            try:
+                values.append(np.nan if empty_allowed and not text else float(text))
+            except ValueError:
+                raise ValueError(f"{path}, line {line}: {name}={text!r} is not a number.") from None
+        return np.array(values)
+
+    y = column("y", empty_allowed=True)
+    quantile_columns = [name for name in header if name.startswith("q")]
+    if {"mean", "std"} <= set(header):
+        return calibrant.Normal(column("mean"), column("std")), y
+    if quantile_columns:
+        by_level = {float(name[1:]): column(name) for name in quantile_columns}
+        ordered = sorted(by_level)
+        return calibrant.Quantiles(ordered, np.stack([by_level[p] for p in ordered], axis=-1)), y
+    raise ValueError(
+        f"{path} must have the columns mean and std, or quantile columns such as q0.1, q0.5, q0.9, "
+        f"but its header is {header}."
+    )
+
+
+def _new(kind: Kind, rate: float, strength: float) -> Recalibrator:
+    match kind:
+        case Kind.ONLINE:
+            return calibrant.OnlineRecalibrator(rate=rate)
+        case Kind.LEADER:
+            return calibrant.LeaderRecalibrator(strength=strength)
+        case Kind.GAUSSIAN:
+            return calibrant.GaussianRecalibrator(strength=strength)
+        case Kind.ISOTONIC:
+            return calibrant.IsotonicRecalibrator()
+
+
+def _load(state: Path | None) -> Recalibrator | None:
+    if state is None or not state.exists():
+        return None
+    return calibrant.recalibrator_from_dict(json.loads(state.read_text(encoding="utf-8")))
+
+
+def _replay_with_progress(
+    forecast: Forecast,
+    y: np.ndarray,
+    recalibrator: Recalibrator,
+    label: str,
+    levels: int | np.ndarray = 99,
+) -> Replay:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(label, total=y.size)
+        return calibrant.replay(
+            forecast,
+            y,
+            recalibrator,
+            levels=levels,
+            progress=lambda done: progress.update(task, completed=done),
+        )
+
+
+def _print_summary(replay: Replay) -> None:
+    summary = replay.summary()
+    table = Table("score", "raw", "calibrated", title=f"{replay.y.size} outcomes")
+    for name, before in summary["raw"].items():
+        table.add_row(name, f"{before:.4g}", f"{summary['calibrated'][name]:.4g}")
+    console.print(table)
+
+
+def _fail(message: str) -> None:
+    errors.print(f"[red]Error:[/red] {message}", highlight=False)
+    raise typer.Exit(1)

@@ -1,0 +1,64 @@
+"""Location and scale: the recalibrator under which a Gaussian forecast stays Gaussian."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr, ndtri
+
+from calibrant import checks
+from calibrant.forecast import Normal
+from calibrant.gaussian import FloatArray
+from calibrant.recalibrate.protocol import Recalibrator, as_scores, scores_of_pits
+
+
+@dataclass(frozen=True)
+class GaussianRecalibrator(Recalibrator):
+    """Shift and stretch the scores: Z ~ N(a, b²) with a, b² the moments of what was seen.
+
+    Mean and variance are those of ``strength`` imagined standard normal scores together with the
+    observed ones: with no data the identity, with much data the sample moments. These are the
+    first two moments of the leader with the same strength.
+
+    Args:
+        strength: how many calibrated outcomes the trust in the model is worth.
+    """
+
+    strength: float = 10.0
+    count: int = 0
+    total: float = 0.0  # Σ z
+    squares: float = 0.0  # Σ z²
+
+    def __post_init__(self) -> None:
+        checks.positive("strength", self.strength)
+
+    @property
+    def shape(self) -> Normal:
+        weight = self.strength + self.count
+        mean = self.total / weight
+        variance = (self.strength + self.squares) / weight - mean * mean
+        return Normal(mean, np.sqrt(variance))
+
+    def __call__(self, p: ArrayLike) -> FloatArray:
+        return np.asarray(ndtr(self.shape.at_score(ndtri(checks.probabilities("p", p)))))
+
+    def inverse(self, u: ArrayLike) -> FloatArray:
+        return np.asarray(ndtr(self.shape.score(ndtri(checks.probabilities("u", u)))))
+
+    def update_many(self, us: ArrayLike) -> Self:
+        return self.update_scores(scores_of_pits(us))
+
+    def update_scores(self, z: ArrayLike) -> Self:
+        z = as_scores(z)
+        return replace(
+            self,
+            count=self.count + z.size,
+            total=self.total + float(z.sum()),
+            squares=self.squares + float((z * z).sum()),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "gaussian", **asdict(self)}

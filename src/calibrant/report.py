@@ -1,0 +1,92 @@
+"""One self-contained HTML page about a replayed stream."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibrant import figures
+from calibrant.stream import Replay
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.6rem; margin-bottom: 0 } h2 { font-size: 1.15rem; margin: 2.2rem 0 0 }
+p.note { color: #555; margin: .2rem 0 .6rem }
+table { border-collapse: collapse; margin: 1.2rem 0 } td, th { padding: .35rem 1.1rem .35rem 0; text-align: right }
+th:first-child, td:first-child { text-align: left } tr { border-bottom: 1px solid #ddd }
+"""
+
+
+def write_stream_report(
+    replay: Replay, path: str | Path, title: str, times: ArrayLike | None = None
+) -> Path:
+    """Write what recalibration did to a stream: a table of scores and four figures.
+
+    Args:
+        replay: what :func:`calibrant.replay` returned, with the levels 0.1 and 0.9 among its own.
+        path: the HTML file; it holds all it needs and opens without a network.
+        title: the heading.
+        times: x-axis of the stream; by default 1, 2, …
+    """
+    pits = {"raw": replay.raw_pits, "calibrated": replay.pits}
+    raw, calibrated = replay.raw_interval(0.8), replay.interval(0.8)
+    inside = {
+        name: (low <= replay.y) & (replay.y <= high)
+        for name, (low, high) in (("raw", raw), ("calibrated", calibrated))
+    }
+    recent = slice(-min(300, replay.y.size), None)  # more points than this are a blur
+    parts = [
+        ("Reliability", "On the diagonal, error bars are true.", figures.reliability(pits)),
+        ("PIT histogram", "Flat is calibrated.", figures.pit_histogram(pits)),
+        (
+            "Coverage of 80 % intervals over time",
+            "Share of all outcomes so far that lay inside.",
+            figures.coverage_over_time(inside, 0.8),
+        ),
+        (
+            "The stream",
+            f"The last {replay.y[recent].size} outcomes over their 80 % intervals.",
+            figures.ribbon(
+                replay.y[recent],
+                {
+                    "raw": (raw[0][recent], raw[1][recent]),
+                    "calibrated": (calibrated[0][recent], calibrated[1][recent]),
+                },
+                None if times is None else np.asarray(times)[recent],
+            ),
+        ),
+    ]
+    body = [f"<h1>{html.escape(title)}</h1>"]
+    body.append(
+        f"<p class=note>{replay.y.size:,} outcomes; every forecast was made before its outcome. "
+        f"Recalibrator: {html.escape(repr(replay.recalibrator))}</p>"
+    )
+    body.append(_table(replay))
+    for number, (heading, note, figure) in enumerate(parts):
+        figure.update_layout(height=460)
+        body.append(f"<h2>{heading}</h2><p class=note>{note}</p>")
+        body.append(figure.to_html(full_html=False, include_plotlyjs=number == 0))
+    page = (
+        "<!doctype html><html lang=en><meta charset=utf-8>"
+        '<meta name=viewport content="width=device-width">'
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style>{''.join(body)}</html>"
+    )
+    path = Path(path)
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def _table(replay: Replay) -> str:
+    summary = replay.summary()
+    rows = [
+        f"<tr><td>{html.escape(name)}</td><td>{summary['raw'][name]:.4g}</td>"
+        f"<td>{summary['calibrated'][name]:.4g}</td></tr>"
+        for name in summary["raw"]
+    ]
+    head = (
+        "<tr><th>score (calibration score: m = 20 levels)</th><th>raw</th><th>calibrated</th></tr>"
+    )
+    return f"<table>{head}{''.join(rows)}</table>"

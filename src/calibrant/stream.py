@@ -1,0 +1,125 @@
+"""Replaying a stream: forecast, recalibrate, see the outcome, learn, and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant import checks, scores
+from calibrant.forecast import Forecast
+from calibrant.gaussian import FloatArray
+from calibrant.recalibrate import Recalibrator
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a stream looked like before and after recalibration, forecast by forecast.
+
+    ``pits``, ``quantiles`` (T, K) and ``crps`` are those of the calibrated forecasts; the same
+    names with ``raw_`` in front are the model's own. Every forecast was made, and recalibrated,
+    before its outcome was used.
+    """
+
+    y: FloatArray
+    levels: FloatArray
+    raw_pits: FloatArray
+    pits: FloatArray
+    raw_quantiles: FloatArray
+    quantiles: FloatArray
+    raw_crps: FloatArray
+    crps: FloatArray
+    recalibrator: Recalibrator
+
+    @property
+    def hits(self) -> NDArray[np.bool_]:
+        """Whether each outcome lay at or below each calibrated quantile, shape (T, K)."""
+        return np.asarray(self.y[:, None] <= self.quantiles)
+
+    @property
+    def raw_hits(self) -> NDArray[np.bool_]:
+        """Whether each outcome lay at or below each raw quantile, shape (T, K)."""
+        return np.asarray(self.y[:, None] <= self.raw_quantiles)
+
+    def interval(self, coverage: float) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of the calibrated central intervals, each of shape (T,)."""
+        low, high = self._columns(coverage)
+        return self.quantiles[:, low], self.quantiles[:, high]
+
+    def raw_interval(self, coverage: float) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of the raw central intervals, each of shape (T,)."""
+        low, high = self._columns(coverage)
+        return self.raw_quantiles[:, low], self.raw_quantiles[:, high]
+
+    def summary(self) -> dict[str, dict[str, float]]:
+        """Return calibration score, interval coverages and mean CRPS, raw and calibrated."""
+
+        def row(pits: FloatArray, crps: FloatArray) -> dict[str, float]:
+            return {
+                "calibration score": scores.calibration_score(pits),
+                "miscalibration area": scores.miscalibration_area(pits),
+                **{f"{c:.0%} coverage": scores.pit_coverage(pits, c) for c in (0.5, 0.8, 0.95)},
+                "CRPS": float(crps.mean()),
+            }
+
+        return {"raw": row(self.raw_pits, self.raw_crps), "calibrated": row(self.pits, self.crps)}
+
+    def _columns(self, coverage: float) -> tuple[int, int]:
+        ends = (0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage)
+        found = [int(np.argmin(np.abs(self.levels - end))) for end in ends]
+        if any(abs(self.levels[k] - end) > 1e-9 for k, end in zip(found, ends, strict=True)):
+            raise ValueError(
+                f"The levels {ends[0]:g} and {ends[1]:g} of a {coverage:.0%} interval are not "
+                "among the replayed ones; pass them to `replay(levels=…)`."
+            )
+        return found[0], found[1]
+
+
+def replay(
+    forecast: Forecast,
+    y: ArrayLike,
+    recalibrator: Recalibrator,
+    *,
+    levels: int | ArrayLike = 99,
+    progress: Callable[[int], object] | None = None,
+) -> Replay:
+    """Run a recalibrator over a stream of forecasts and outcomes, in order.
+
+    Args:
+        forecast: the raw forecasts of T outcomes, in the order of time.
+        y: the T outcomes.
+        recalibrator: where to start from.
+        levels: the levels at which quantiles are kept.
+        progress: called with the number of outcomes done, after each.
+    """
+    y = checks.finite("y", y)
+    if y.ndim != 1 or forecast.batch != y.shape:
+        raise ValueError(
+            "`y` must be 1-D with one outcome a forecast point, but got shape "
+            f"{y.shape} for a forecast of shape {forecast.batch}."
+        )
+    grid = checks.levels_grid(levels)
+    pits, crps = np.empty(y.size), np.empty(y.size)
+    quantiles = np.empty((y.size, grid.size))
+    for t, outcome in enumerate(y):
+        raw = forecast[t]
+        calibrated = recalibrator.calibrate(raw)
+        pits[t] = calibrated.cdf(outcome)
+        crps[t] = calibrated.crps(outcome)
+        quantiles[t] = calibrated.quantile(grid)
+        recalibrator = recalibrator.observe(raw, outcome)
+        if progress is not None:
+            progress(t + 1)
+    return Replay(
+        y=y,
+        levels=grid,
+        raw_pits=forecast.cdf(y),
+        pits=pits,
+        raw_quantiles=forecast.quantile(grid[:, None]).T,
+        quantiles=quantiles,
+        raw_crps=forecast.crps(y),
+        crps=crps,
+        recalibrator=recalibrator,
+    )
