@@ -54,7 +54,7 @@ def reliability(pits: Mapping[str, ArrayLike], levels: int = 99) -> go.Figure:
 
 
 def pit_histogram(pits: Mapping[str, ArrayLike], bins: int = 20) -> go.Figure:
-    """Draw histograms of PITs: flat when calibrated, a bowl when over-confident, a hill when timid."""
+    """Draw histograms of PITs: flat if calibrated, a bowl if over-confident, a hill if timid."""
     figure = _figure("PIT", "density")
     edges = np.linspace(0.0, 1.0, bins + 1)
     for colour, (label, values) in zip(_colours(), _labelled(pits).items(), strict=False):
@@ -112,11 +112,11 @@ def ribbon(
     floor, ceiling = seen.min() - margin, seen.max() + margin
     outside = np.zeros(y.size, dtype=bool)
     for colour, (label, (lower, upper)) in zip(_colours(), intervals.items(), strict=False):
-        low = np.clip(np.asarray(lower, dtype=float), floor, ceiling)
-        high = np.clip(np.asarray(upper, dtype=float), floor, ceiling)
+        low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+        outside = (y < low) | (y > high)
+        low, high = np.clip(low, floor, ceiling), np.clip(high, floor, ceiling)
         red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
         _add_band(figure, x, low, high, f"rgba({red}, {green}, {blue}, 0.3)", label)
-        outside = (y < lower) | (y > upper)
     for label, where, colour in (("inside", ~outside, "#333333"), ("outside", outside, "#C00000")):
         figure.add_scatter(
             x=x[where], y=y[where], mode="markers", name=label, marker={"color": colour, "size": 4}
@@ -153,11 +153,11 @@ def _running_share(values: FloatArray, window: int | None) -> FloatArray:
     total = np.cumsum(values)
     count = np.arange(1, values.size + 1)
     if window is None:
-        return total / count
+        return np.asarray(total / count)
     if window < 1:
         raise ValueError(f"`window >= 1` must hold, but got window={window}.")
     before = np.concatenate([np.zeros(min(window, values.size)), total[:-window]])
-    return (total - before) / np.minimum(count, window)
+    return np.asarray((total - before) / np.minimum(count, window))
 
 
 def _labelled(items: Mapping[str, Value]) -> Mapping[str, Value]:

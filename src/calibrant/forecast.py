@@ -68,7 +68,7 @@ class Forecast(ABC):
 
     @abstractmethod
     def crps(self, y: ArrayLike) -> FloatArray:
-        """Return the continuous ranked probability score ∫ (F(x) − 1{x ≥ y})² dx; lower is better."""
+        """Return the continuous ranked probability score ∫ (F(x) − 1{x ≥ y})² dx."""
 
     @abstractmethod
     def shortfall(self, v: ArrayLike) -> FloatArray:
@@ -136,7 +136,7 @@ class Normal(Forecast):
     def crps(self, y: ArrayLike) -> FloatArray:
         # E|Y − y| − ½ E|Y − Y'|, and Y − Y' ~ N(0, 2·std²)
         spread = self._std / np.sqrt(np.pi)
-        return mean_absolute(checks.finite("y", y) - self._mean, self._std) - spread
+        return np.asarray(mean_absolute(checks.finite("y", y) - self._mean, self._std) - spread)
 
     def shortfall(self, v: ArrayLike) -> FloatArray:
         return self._std * hinge(self.score(v))
@@ -166,7 +166,7 @@ class Mixture(Forecast):
     @property
     def weights(self) -> FloatArray:
         """The components' probabilities, summing to one."""
-        return np.exp(self._log_weights)
+        return np.asarray(np.exp(self._log_weights))
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -192,7 +192,7 @@ class Mixture(Forecast):
 
     def std(self) -> FloatArray:
         between = self._means - self.mean()[..., None]
-        return np.sqrt((self.weights * (self._stds**2 + between**2)).sum(axis=-1))
+        return np.asarray(np.sqrt((self.weights * (self._stds**2 + between**2)).sum(axis=-1)))
 
     def crps(self, y: ArrayLike) -> FloatArray:
         # E|Y − y| − ½ E|Y − Y'|; differences of components are normal again.
@@ -217,7 +217,7 @@ class Mixture(Forecast):
 
 
 class ScipyForecast(Forecast):
-    """Any frozen continuous distribution of ``scipy.stats``, for instance ``stats.t(5, loc, scale)``."""
+    """Any frozen continuous distribution of ``scipy.stats``, such as ``stats.t(5, loc, scale)``."""
 
     def __init__(self, distribution: Any) -> None:
         if not (hasattr(distribution, "logsf") and hasattr(distribution, "ppf")):
@@ -258,7 +258,7 @@ class ScipyForecast(Forecast):
         z = np.asarray(z, dtype=float)
         below = self._distribution.ppf(ndtr(np.minimum(z, 0.0)))
         above = self._distribution.isf(ndtr(-np.maximum(z, 0.0)))
-        return np.where(z < 0.0, below, above)
+        return np.asarray(np.where(z < 0.0, below, above))
 
     def pdf(self, y: ArrayLike) -> FloatArray:
         return np.asarray(self._distribution.pdf(y))

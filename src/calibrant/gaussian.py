@@ -38,9 +38,7 @@ def score_from_logs(log_cdf: ArrayLike, log_survival: ArrayLike) -> FloatArray:
     )
     score = np.where(lower < upper, ndtri_exp(lower), -ndtri_exp(upper))
     # ndtri_exp turns log 0 into −inf; finite logs may exceed the limit, and may stay there.
-    return np.where(
-        np.isneginf(score), -LARGEST_SCORE, np.where(np.isposinf(score), LARGEST_SCORE, score)
-    )
+    return np.where(np.isinf(score), np.copysign(LARGEST_SCORE, score), score)
 
 
 def hinge(v: ArrayLike) -> FloatArray:
@@ -67,7 +65,7 @@ def log_hinge(v: ArrayLike) -> FloatArray:
         log_mid = -0.5 * mid * mid - LOG_SQRT_2PI + np.log(bracket)
         series = np.log1p(-s * (3.0 - s * (15.0 - s * (105.0 - 945.0 * s))))
         log_far = -0.5 * far * far - LOG_SQRT_2PI - 2.0 * np.log(far) + series
-    return np.where(v > -1.0, log_near, np.where(v > -50.0, log_mid, log_far))
+    return np.asarray(np.where(v > -1.0, log_near, np.where(v > -50.0, log_mid, log_far)))
 
 
 def squared_cdf_integral(z: ArrayLike) -> FloatArray:
@@ -120,7 +118,7 @@ def mixture_at_score(
     low, high = candidates.min(axis=-1), candidates.max(axis=-1)
 
     def excess(y: FloatArray) -> FloatArray:
-        return mixture_score(y, log_weights, means, stds) - target
+        return np.asarray(mixture_score(y, log_weights, means, stds) - target)
 
     f_low, f_high = excess(low), excess(high)
     last_side = np.zeros(shape)

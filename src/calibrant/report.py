@@ -12,10 +12,12 @@ from calibrant import figures
 from calibrant.stream import Replay
 
 _STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+body { font: 16px/1.5 system-ui, sans-serif; color: #222;
+  max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.6rem; margin-bottom: 0 } h2 { font-size: 1.15rem; margin: 2.2rem 0 0 }
 p.note { color: #555; margin: .2rem 0 .6rem }
-table { border-collapse: collapse; margin: 1.2rem 0 } td, th { padding: .35rem 1.1rem .35rem 0; text-align: right }
+table { border-collapse: collapse; margin: 1.2rem 0 }
+td, th { padding: .35rem 1.1rem .35rem 0; text-align: right }
 th:first-child, td:first-child { text-align: left } tr { border-bottom: 1px solid #ddd }
 """
 

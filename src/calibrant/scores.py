@@ -28,7 +28,7 @@ __all__ = [
 
 
 def reliability(pits: ArrayLike, levels: int | ArrayLike = 99) -> tuple[FloatArray, FloatArray]:
-    """Return the levels p and the observed share of PITs at or below each: the reliability curve."""
+    """Return the reliability curve: levels p and the observed share of PITs at or below each."""
     grid = checks.levels_grid(levels)
     u = np.sort(_non_empty(checks.probabilities("pits", pits)), axis=None)
     return grid, np.searchsorted(u, grid, side="right") / u.size

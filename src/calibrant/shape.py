@@ -123,7 +123,7 @@ class WarpedNormal(Forecast):
 
     def pdf(self, y: ArrayLike) -> FloatArray:
         z = checks.as_floats("y", y)
-        return self._slopes[self._segment(z)] * density(z)
+        return np.asarray(self._slopes[self._segment(z)] * density(z))
 
     def mean(self) -> FloatArray:
         inner = self._slopes * -np.diff(density(self._edges))
@@ -135,7 +135,7 @@ class WarpedNormal(Forecast):
         square = np.diff(self._knots) - np.diff(finite_edges * density(self._edges))
         inner = self._slopes * square
         variance = inner.sum() + self._point_masses(self._edges[:-1] ** 2) - mean * mean
-        return np.sqrt(np.asarray(variance))
+        return np.asarray(np.sqrt(variance))
 
     def crps(self, y: ArrayLike) -> FloatArray:
         z = checks.finite("y", y)[..., None]
@@ -179,7 +179,7 @@ class WarpedNormal(Forecast):
 
 def _tail_score(z: FloatArray, numerator: float, denominator: float) -> FloatArray:
     """Return Φ⁻¹(Φ(z)·numerator/denominator), precise however small Φ(z) is."""
-    if numerator == 0.0:
+    if numerator == 0.0 or z.size == 0:
         return np.full_like(z, -np.inf)
     log_p = log_ndtr(z) + np.log(numerator / denominator)
     return np.asarray(ndtri_exp(np.minimum(log_p, np.log(numerator))))

@@ -35,7 +35,7 @@ _KINDS: dict[str, type[Recalibrator]] = {
 
 
 def recalibrator_from_dict(state: Mapping[str, Any]) -> Recalibrator:
-    """Rebuild a recalibrator from what its ``to_dict`` returned, for instance out of a JSON file."""
+    """Rebuild a recalibrator from what its ``to_dict`` returned, perhaps out of a JSON file."""
     kind = state.get("kind")
     if kind not in _KINDS:
         raise ValueError(f"`kind` must be one of {sorted(_KINDS)}, but got kind={kind!r}.")

@@ -146,7 +146,7 @@ class LeaderRecalibrator(Recalibrator):
         if total == 0.0:
             return 1.0, 0.0
         order = np.argsort(np.abs(self._centres))
-        middle = np.searchsorted(np.cumsum(self._weights[order]), 0.5 * total)
+        middle = int(np.searchsorted(np.cumsum(self._weights[order]), np.float64(0.5 * total)))
         median = float(np.abs(self._centres)[order][min(middle, order.size - 1)])
         robust = median / 0.6745  # the median |z| of a standard normal
         scale = np.sqrt((self._strength + total * robust**2) / (self._strength + total))

@@ -115,7 +115,7 @@ class OnlineRecalibrator(Recalibrator):
         return self.shape.unwarp(u)
 
     def covers(self, u: float) -> NDArray[np.bool_]:
-        """Return for each grid level whether an outcome with PIT u lies at or below its quantile."""
+        """Return for each grid level whether an outcome with PIT u is at or below its quantile."""
         return np.asarray(float(checks.probabilities("u", u)) <= self.played)
 
     def update_many(self, us: ArrayLike) -> Self:

@@ -89,7 +89,7 @@ def as_scores(z: ArrayLike) -> FloatArray:
 
 
 def scores_of_pits(us: ArrayLike) -> FloatArray:
-    """Return normal scores of PITs; 0 and 1 stand for the nearest probabilities a double can hold."""
+    """Return normal scores of PITs, those of 0 and 1 being the last that a double can express."""
     pits = as_pits(us)
     return np.asarray(ndtri(np.clip(pits, np.nextafter(0.0, 1.0), 1.0 - PIT_RESOLUTION)))
 
