@@ -220,7 +220,7 @@ class ScipyForecast(Forecast):
     """Any frozen continuous distribution of ``scipy.stats``, such as ``stats.t(5, loc, scale)``."""
 
     def __init__(self, distribution: Any) -> None:
-        if not (hasattr(distribution, "logsf") and hasattr(distribution, "ppf")):
+        if not (hasattr(distribution, "logsf") and hasattr(distribution, "kwds")):
             raise TypeError(
                 "`distribution` must be a frozen continuous scipy.stats distribution, such as "
                 f"scipy.stats.t(df=5, loc=mean, scale=std), but got {distribution!r}."
@@ -282,9 +282,9 @@ class ScipyForecast(Forecast):
 
 # Expectations of forecasts without closed forms, as integrals over the normal score z: with
 # Y = at_score(Z), E[g(Y)] = ∫ g(at_score(z)) φ(z) dz. What happens beyond ±8.2 has mass 1e-16.
-# 20 panels of 16 Gauss–Legendre nodes, so that kinks of tabulated forecasts cost little.
+# 64 panels of 16 Gauss–Legendre nodes, so that kinks of tabulated forecasts cost little.
 
-_PANELS = 20
+_PANELS = 64
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(16)
 _FRACTIONS = ((np.arange(_PANELS)[:, None] + 0.5 * (_NODES + 1.0)) / _PANELS).ravel()
 _FRACTION_WEIGHTS = np.tile(0.5 * _NODE_WEIGHTS / _PANELS, _PANELS)

@@ -60,11 +60,13 @@ class WarpedNormal(Forecast):
         knots = np.clip(self._warped[1:-1], PIT_RESOLUTION, 1.0 - PIT_RESOLUTION)
         self._knots = np.concatenate([[0.0], knots, [1.0]])
         self._edges = ndtri(self._knots)
+        self._level_scores = ndtri(self._levels)
         # Segment k joins knots k and k + 1 by a line: G = lift + slope·Φ(z) where the segment
         # lies in the lower half, 1 − G = lift + slope·Φ(−z) in the upper half, so that neither
         # tail is a difference of large numbers. Next to no width, it is a point mass.
         width, mass = np.diff(self._knots), np.diff(self._levels)
         self._upper = self._knots[:-1] + self._knots[1:] > 1.0
+        self._upper[[0, -1]] = False, True  # whatever rounding says
         tail = np.where(self._upper, 1.0 - self._knots[:-1], self._knots[1:])
         self._wide = width > 1e-7 * tail
         self._mass = mass
@@ -102,7 +104,8 @@ class WarpedNormal(Forecast):
 
     def score(self, y: ArrayLike) -> FloatArray:
         z = checks.as_floats("y", y)
-        u = ndtr(z)
+        # A finite score has a PIT below 1, which matters if mass lies at +∞.
+        u = np.where(np.isposinf(z), 1.0, np.minimum(ndtr(z), 1.0 - PIT_RESOLUTION))
         first, last = self._warped[1], self._warped[-2]
         score = np.array(ndtri(self.unwarp(u)))
         # In the outer segments G and 1 − G are proportional to Φ(z) and Φ(−z): use logarithms.
@@ -119,6 +122,10 @@ class WarpedNormal(Forecast):
         low, high = p < first, p > last
         inner[low] = _tail_score(z[low], self._warped[1], first)
         inner[high] = -_tail_score(-z[high], 1.0 - self._warped[-2], 1.0 - last)
+        # Φ(Φ⁻¹(p)) is p up to rounding; at the levels of the table nothing may be rounded.
+        knot = np.minimum(np.searchsorted(self._level_scores, z), self._levels.size - 1)
+        at_level = self._level_scores[knot] == z
+        inner[at_level] = ndtri(self._warped[knot[at_level]])
         return inner
 
     def pdf(self, y: ArrayLike) -> FloatArray:

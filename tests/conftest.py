@@ -1,0 +1,11 @@
+import os
+
+from hypothesis import HealthCheck, settings
+
+# The same examples on every run of CI; explore others with HYPOTHESIS_PROFILE=explore.
+settings.register_profile(
+    "fixed", deadline=None, derandomize=True, max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+)  # fmt: skip
+settings.register_profile("explore", deadline=None, max_examples=500)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
