@@ -1,5 +1,7 @@
 """Shapes: closed forms against quadrature to 1e-9, gradients against finite differences."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -52,7 +54,7 @@ def test_warped_normal_shortfall_and_crps_for_any_monotone_table(warped, v):
         points = knots[(knots >= low) & (knots <= high)]
         return sum(
             quad(function, a, b, epsabs=1e-13, limit=200)[0]
-            for a, b in zip(points[:-1], points[1:], strict=True)
+            for a, b in pairwise(points)
             if b - a > 1e-13
         )
 

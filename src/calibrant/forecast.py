@@ -270,65 +270,36 @@ class ScipyForecast(Forecast):
         return np.asarray(np.broadcast_to(self._distribution.std(), self._batch))
 
     def crps(self, y: ArrayLike) -> FloatArray:
-        return crps_by_quadrature(self.at_score, y, self.score(y))
+        # The pinball loss integrated over levels, split at the level of the outcome.
+        y = checks.finite("y", y)
+        split = np.clip(self.score(y), -EDGE_SCORE, EDGE_SCORE)
+        below = self._integrate(-EDGE_SCORE, split, lambda q, z: 2.0 * ndtr(z) * (y - q))
+        above = self._integrate(split, EDGE_SCORE, lambda q, z: 2.0 * ndtr(-z) * (q - y))
+        return below + above
 
     def shortfall(self, v: ArrayLike) -> FloatArray:
-        return shortfall_by_quadrature(self.at_score, v, self.score(v))
+        v = checks.as_floats("v", v)
+        split = np.clip(self.score(v), -EDGE_SCORE, EDGE_SCORE)
+        return self._integrate(-EDGE_SCORE, split, lambda q, z: np.maximum(v - q, 0.0))
 
     def log_shortfall(self, v: ArrayLike) -> FloatArray:
         with np.errstate(divide="ignore"):
             return np.log(self.shortfall(v))
 
-
-# Expectations of forecasts without closed forms, as integrals over the normal score z: with
-# Y = at_score(Z), E[g(Y)] = ∫ g(at_score(z)) φ(z) dz. What happens beyond ±8.2 has mass 1e-16.
-# 64 panels of 16 Gauss–Legendre nodes, so that kinks of tabulated forecasts cost little.
-
-_PANELS = 64
-_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(16)
-_FRACTIONS = ((np.arange(_PANELS)[:, None] + 0.5 * (_NODES + 1.0)) / _PANELS).ravel()
-_FRACTION_WEIGHTS = np.tile(0.5 * _NODE_WEIGHTS / _PANELS, _PANELS)
-
-AtScore = Callable[[FloatArray], FloatArray]
-
-
-def crps_by_quadrature(at_score: AtScore, y: ArrayLike, score: FloatArray) -> FloatArray:
-    """Return the CRPS as the pinball loss integrated over levels, split at the outcome's score."""
-    y = checks.finite("y", y)
-    split = np.clip(score, -EDGE_SCORE, EDGE_SCORE)
-    below = _integrate(at_score, -EDGE_SCORE, split, lambda q, z: 2.0 * ndtr(z) * (y - q))
-    above = _integrate(at_score, split, EDGE_SCORE, lambda q, z: 2.0 * ndtr(-z) * (q - y))
-    return below + above
-
-
-def shortfall_by_quadrature(at_score: AtScore, v: ArrayLike, score: FloatArray) -> FloatArray:
-    """Return E[(v − Y)₊] by integrating v − Q over the levels below v's."""
-    v = checks.as_floats("v", v)
-    split = np.clip(score, -EDGE_SCORE, EDGE_SCORE)
-    return _integrate(at_score, -EDGE_SCORE, split, lambda q, z: np.maximum(v - q, 0.0))
-
-
-def moments_by_quadrature(
-    at_score: AtScore, batch: tuple[int, ...]
-) -> tuple[FloatArray, FloatArray]:
-    """Return mean and standard deviation of a forecast without closed forms."""
-    edge = np.full(batch, EDGE_SCORE)
-    mean = _integrate(at_score, -edge, edge, lambda q, z: q)
-    variance = _integrate(at_score, -edge, edge, lambda q, z: (q - mean) ** 2)
-    return mean, np.sqrt(variance)
-
-
-def _integrate(
-    at_score: AtScore,
-    start: ArrayLike,
-    end: ArrayLike,
-    integrand: Callable[[FloatArray, FloatArray], FloatArray],
-) -> FloatArray:
-    start, end = np.broadcast_arrays(np.asarray(start, dtype=float), np.asarray(end, dtype=float))
-    column = (-1,) + (1,) * start.ndim
-    z = start + (end - start) * _FRACTIONS.reshape(column)
-    weights = _FRACTION_WEIGHTS.reshape(column) * (end - start) * density(z)
-    return np.asarray((weights * integrand(at_score(z), z)).sum(axis=0))
+    def _integrate(
+        self,
+        start: ArrayLike,
+        end: ArrayLike,
+        integrand: Callable[[FloatArray, FloatArray], FloatArray],
+    ) -> FloatArray:
+        """Integrate over normal scores, ∫ integrand(quantile, z)·φ(z) dz; beyond ±8.2 is 1e-16."""
+        start, end = np.broadcast_arrays(np.asarray(start, float), np.asarray(end, float))
+        nodes, node_weights = np.polynomial.legendre.leggauss(100)  # the integrand is smooth
+        column = (-1,) + (1,) * start.ndim
+        half = 0.5 * (end - start)
+        z = start + half * (nodes.reshape(column) + 1.0)
+        weights = node_weights.reshape(column) * half * density(z)
+        return np.asarray((weights * integrand(self.at_score(z), z)).sum(axis=0))
 
 
 def _broadcast(**arrays: FloatArray) -> list[FloatArray]:

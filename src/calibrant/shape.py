@@ -19,13 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from calibrant import checks
-from calibrant.forecast import (
-    Forecast,
-    Normal,
-    crps_by_quadrature,
-    moments_by_quadrature,
-    shortfall_by_quadrature,
-)
+from calibrant.forecast import Forecast, Normal
 from calibrant.gaussian import (
     EDGE_SCORE,
     PIT_RESOLUTION,
@@ -259,7 +253,7 @@ class LocationScale(Forecast):
 class Calibrated(Forecast):
     """Any forecast read through a shape: its quantile function is Q∘R.
 
-    CDF and quantiles are exact; expectations are integrals over levels.
+    CDF and quantiles are exact; expectations are sums over 2048 cells of outcomes.
     """
 
     def __init__(self, forecast: Forecast, shape: Forecast) -> None:
@@ -288,26 +282,49 @@ class Calibrated(Forecast):
         return self.forecast.pdf(y) * np.where(np.isfinite(ratio), ratio, 0.0)
 
     def mean(self) -> FloatArray:
-        return moments_by_quadrature(self._finite_at_score, self.batch)[0]
+        return self._moments()[0]
 
     def std(self) -> FloatArray:
-        return moments_by_quadrature(self._finite_at_score, self.batch)[1]
+        return self._moments()[1]
 
     def crps(self, y: ArrayLike) -> FloatArray:
-        return crps_by_quadrature(self._finite_at_score, y, self.score(y))
+        y = checks.finite("y", y)
+        edges, cdf = self._cells(y.ndim)
+        below = np.clip(y - edges[:-1], 0.0, np.diff(edges, axis=0))
+        above = np.clip(edges[1:] - y, 0.0, np.diff(edges, axis=0))
+        inside = (cdf**2 * below + (1.0 - cdf) ** 2 * above).sum(axis=0)
+        return np.asarray(inside + np.maximum(edges[0] - y, 0.0) + np.maximum(y - edges[-1], 0.0))
 
     def shortfall(self, v: ArrayLike) -> FloatArray:
-        return shortfall_by_quadrature(self._finite_at_score, v, self.score(v))
+        v = checks.as_floats("v", v)
+        edges, cdf = self._cells(v.ndim)
+        below = np.clip(v - edges[:-1], 0.0, np.diff(edges, axis=0))
+        return np.asarray((cdf * below).sum(axis=0) + np.maximum(v - edges[-1], 0.0))
 
     def log_shortfall(self, v: ArrayLike) -> FloatArray:
         with np.errstate(divide="ignore"):
             return np.log(self.shortfall(v))
 
-    def _finite_at_score(self, z: FloatArray) -> FloatArray:
-        """Return quantiles for expectations, infinite ones read at ±8.2 scores."""
-        inner = self.shape.at_score(z)
-        inner = np.where(np.isinf(inner), np.copysign(EDGE_SCORE, inner), inner)
-        return self.forecast.at_score(inner)
+    def _cells(self, ndim: int) -> tuple[FloatArray, FloatArray]:
+        """Cut the outcomes into cells, even in raw score: return their edges, and G in the middle.
+
+        The cells reach as far as the calibrated forecast does, and at least to ±8.2; mass at ±∞
+        is counted at the ends. Only G is evaluated, which needs no inversion of the shape.
+        """
+        ends = self.shape.at_score(np.array([-EDGE_SCORE, EDGE_SCORE]))
+        reach = np.where(np.isinf(ends), 0.0, ends)
+        scores = np.linspace(min(reach[0], -EDGE_SCORE), max(reach[1], EDGE_SCORE), 2049)
+        column = (-1,) + (1,) * max(ndim, len(self.batch))
+        middle = self.shape.cdf(0.5 * (scores[1:] + scores[:-1]))
+        return self.forecast.at_score(scores.reshape(column)), middle.reshape(column)
+
+    def _moments(self) -> tuple[FloatArray, FloatArray]:
+        edges, cdf = self._cells(len(self.batch))
+        # Between the middles of two cells lies the mass around the edge that they share.
+        ends = np.zeros((1,) * cdf.ndim)
+        mass = np.diff(np.concatenate([ends, cdf, ends + 1.0]), axis=0)
+        mean = (mass * edges).sum(axis=0)
+        return np.asarray(mean), np.sqrt((mass * (edges - mean) ** 2).sum(axis=0))
 
 
 def compose(forecast: Forecast, shape: Forecast) -> Forecast:

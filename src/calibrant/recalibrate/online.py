@@ -13,7 +13,7 @@ Three rules make Π:
 
 * Isotonic projection, so that levels do not cross. The hits are counted on what was *played*
   and the raw θ is updated ("lazy" projection): repairing the order afterwards loses coverage.
-* θ < 0 plays −∞ and θ > 1 plays +∞. This bounds a single level: |N| ≤ max(1, 1/η).
+* θ ≤ 0 plays −∞ and θ ≥ 1 plays +∞. This bounds a single level: |N| ≤ max(1, 1/η).
 * Projection averages neighbours, which may hold a level back inside [0, 1] although it has used
   up that allowance. Then its whole block is played at ±∞, and every block beyond it.
 
@@ -36,7 +36,9 @@ from calibrant.recalibrate.guarantee import largest_surplus
 from calibrant.recalibrate.protocol import Recalibrator, as_pits, as_scores
 from calibrant.shape import WarpedNormal
 
-_ROUNDING = 1e-9  # p·T is rounded: a surplus this close to the allowance has not passed it
+# p·T is rounded: a surplus this close to the allowance has not passed it, and a θ this close to
+# 0 or 1 is there. A PIT cannot be told from 0 or 1 much closer, and quantiles must agree with it.
+_ROUNDING = 1e-9
 
 
 class OnlineRecalibrator(Recalibrator):
@@ -101,7 +103,7 @@ class OnlineRecalibrator(Recalibrator):
 
     @cached_property
     def played(self) -> FloatArray:
-        """The levels q(p) at which raw forecasts are read; below 0 and above 1 mean ∓∞."""
+        """The levels q(p) at which raw forecasts are read, inside (0, 1) or ∓∞."""
         return _play(self._levels, self._rate, self._count, self._hits)
 
     @cached_property
@@ -155,7 +157,7 @@ def _play(levels: FloatArray, rate: float, count: int, hits: NDArray[np.int64]) 
     theta = levels - rate * surplus
     projection = isotonic_regression(theta)
     played = np.asarray(projection.x)
-    if theta.min() >= 0.0 and theta.max() <= 1.0:
+    if theta.min() > _ROUNDING and theta.max() < 1.0 - _ROUNDING:
         return played
     # Levels for which one more miss, or one more hit, would break the promise.
     allowance = max(1.0, 1.0 / rate)
@@ -170,4 +172,6 @@ def _play(levels: FloatArray, rate: float, count: int, hits: NDArray[np.int64]) 
     if after_miss <= first_hit:  # else both cannot be had: leave it to the projection
         played[first_hit:] = np.inf
         played[:after_miss] = -np.inf
+    played[played >= 1.0 - _ROUNDING] = np.inf
+    played[played <= _ROUNDING] = -np.inf
     return played

@@ -90,7 +90,9 @@ def _fit(model: str, x: FloatArray, y: FloatArray, at: FloatArray) -> FloatArray
         noise = 0.25 / x.size
         regressor = gp.GaussianProcessRegressor(kernel, alpha=noise, optimizer=None)
     else:
-        regressor = MLPRegressor((16,), solver="lbfgs", alpha=1e-2, max_iter=2000, random_state=0)
+        regressor = MLPRegressor(
+            hidden_layer_sizes=(16,), solver="lbfgs", alpha=1e-2, max_iter=2000, random_state=0
+        )
     with warnings.catch_warnings():
         # A curve that L-BFGS could still improve a little is good enough to be made isotonic.
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -1,0 +1,123 @@
+"""The command line, as a person would use it."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import calibrant
+from calibrant.cli import app
+
+runner = CliRunner()
+README = Path(__file__).parent.parent / "README.md"
+
+
+def write_csv(path, header, rows):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    return str(path)
+
+
+def read_quantiles(path, column):
+    with open(path, newline="") as file:
+        return np.array([float(row[column]) for row in csv.DictReader(file)])
+
+
+@pytest.fixture
+def gaussian_file(tmp_path):
+    y = np.random.default_rng(0).standard_normal(400)
+    rows = [[outcome, 0.0, 0.5] for outcome in y]
+    return write_csv(tmp_path / "forecasts.csv", ["y", "mean", "std"], rows)
+
+
+def test_version():
+    result = runner.invoke(app, ["--version"])
+    assert result.output.strip() == calibrant.__version__
+
+
+def test_without_a_command_it_helps():
+    assert "recalibrate" in runner.invoke(app, []).output
+
+
+def test_demo_writes_its_report(tmp_path):
+    result = runner.invoke(app, ["demo", "--report", str(tmp_path / "report.html")])
+    assert result.exit_code == 0
+    assert "80% coverage" in result.output
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+
+
+def test_recalibrate_gaussian_forecasts(gaussian_file, tmp_path):
+    out = tmp_path / "out.csv"
+    page = tmp_path / "page.html"
+    arguments = ["recalibrate", gaussian_file, "-o", str(out), "--report", str(page)]
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    expected = calibrant.OnlineRecalibrator()
+    y = read_quantiles(gaussian_file, "y")
+    replayed = calibrant.replay(calibrant.Normal(np.zeros(400), 0.5 + np.zeros(400)), y, expected)
+    np.testing.assert_allclose(read_quantiles(out, "q0.9"), replayed.quantiles[:, 89])
+    assert page.exists()
+
+
+def test_recalibrate_quantile_tables_with_forecasts_still_to_come(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [[rng.standard_normal() * 2, -1.2816, 0.0, 1.2816] for _ in range(200)]
+    rows.append(["", -1.2816, 0.0, 1.2816])
+    path = write_csv(tmp_path / "q.csv", ["y", "q0.1", "q0.5", "q0.9"], rows)
+    out = tmp_path / "out.csv"
+    arguments = ["recalibrate", path, "-o", str(out), "--kind", "leader", "--levels", "0.1,0.9"]
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    q90 = read_quantiles(out, "q0.9")
+    assert q90[0] == pytest.approx(1.2816, abs=1e-3)  # nothing learned yet
+    assert q90[-1] == pytest.approx(2 * 1.2816, rel=0.2)  # the row without outcome, after 200
+
+
+def test_state_is_kept_between_runs(gaussian_file, tmp_path):
+    state = tmp_path / "state.json"
+    for run in (1, 2):
+        result = runner.invoke(app, ["recalibrate", gaussian_file, "--state", str(state)])
+        assert result.exit_code == 0, result.output
+        assert json.loads(state.read_text())["count"] == 400 * run
+
+
+@pytest.mark.parametrize("kind", ["online", "leader", "gaussian", "isotonic"])
+def test_every_kind_runs(kind, gaussian_file):
+    assert runner.invoke(app, ["recalibrate", gaussian_file, "--kind", kind]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "message"),
+    [
+        (["z"], [[1]], "must have a column `y`"),
+        (["y", "mu"], [[1, 2]], "columns mean and std, or quantile columns"),
+        (["y", "mean", "std"], [], "no rows"),
+        (["y", "mean", "std"], [[1, "a", 2]], "line 2: mean='a' is not a number"),
+        (["y", "mean", "std"], [[1, 0, -2]], "`std > 0` must hold"),
+        (["y", "mean", "std"], [["", 0, 1], [1, 0, 1]], "must come last"),
+        (["y", "q0.5", "q1.5"], [[1, 0, 1]], "level=1.5"),
+        (["y", "q0.1", "q0.9"], [[1, 3, 1]], "cross"),
+    ],
+)
+def test_bad_files_get_a_clear_error_and_write_nothing(header, rows, message, tmp_path):
+    path = write_csv(tmp_path / "bad.csv", header, rows)
+    out = tmp_path / "out.csv"
+    result = runner.invoke(app, ["recalibrate", path, "-o", str(out)])
+    assert result.exit_code == 1
+    assert message in result.output.replace("\n", " ")
+    assert not out.exists()
+
+
+def test_missing_file():
+    result = runner.invoke(app, ["recalibrate", "nowhere.csv"])
+    assert result.exit_code == 1
+    assert "nowhere.csv" in result.output
+
+
+def test_every_command_is_in_the_readme():
+    text = README.read_text(encoding="utf-8")
+    for command in app.registered_commands:
+        assert f"calibrant {command.callback.__name__}" in text

@@ -1,0 +1,174 @@
+"""The theorem: coverage on any sequence, no crossing, at any time."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr
+
+from calibrant import Normal, OnlineRecalibrator
+from calibrant.recalibrate.guarantee import exact_rate, largest_surplus, overhang
+
+
+def uniform(r, rng):
+    return rng.uniform()
+
+
+def always_above(r, rng):
+    return 1.0
+
+
+def always_below(r, rng):
+    return 0.0
+
+
+def overconfident(r, rng):
+    return float(ndtr(2 * rng.standard_normal()))
+
+
+def greedy(r, rng):
+    """Answer so that the worst level ends up as far off as possible."""
+    played = np.clip(r.played, 0, 1)
+    candidates = np.concatenate([played, np.minimum(np.nextafter(played, 2), 1), [0.0, 1.0]])
+    surplus = r.hits - r.count * r.levels
+    after = np.abs(surplus + (candidates[:, None] <= r.played) - r.levels).max(axis=1)
+    return float(rng.choice(candidates[after >= after.max() - 1e-12]))
+
+
+def inverter(r, rng):
+    """Answer so that the raw states get as much out of order as possible."""
+    played = np.clip(r.played, 0, 1)
+    candidates = np.concatenate([played, np.minimum(np.nextafter(played, 2), 1), [0.0, 1.0]])
+    surplus = r.hits - r.count * r.levels
+    theta = r.levels - (surplus + (candidates[:, None] <= r.played) - r.levels)
+    disorder = (np.maximum.accumulate(theta, axis=1) - theta).max(axis=1)
+    return float(rng.choice(candidates[disorder >= disorder.max() - 1e-12]))
+
+
+def teaser(r, rng):
+    """Answer at, or just above, a random played level."""
+    q = float(np.clip(rng.choice(r.played), 0, 1))
+    return min(q + 1e-9, 1.0) if rng.uniform() < 0.5 else q
+
+
+STREAMS = [uniform, always_above, always_below, overconfident, greedy, inverter, teaser]
+
+
+def worst_surplus(r, stream, steps):
+    """Play a stream; return the largest |hits − p·T| over all levels and times."""
+    rng = np.random.default_rng(0)
+    worst = 0.0
+    for _ in range(steps):
+        assert np.all(r.played[1:] >= r.played[:-1])
+        u = stream(r, rng)
+        covered = r.covers(u)
+        before = r.hits
+        r = r.update(u)
+        np.testing.assert_array_equal(r.hits - before, covered)
+        worst = max(worst, np.abs(r.hits - r.count * r.levels).max())
+    return worst
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("rate", [0.01, 0.05, 0.19])
+def test_the_bound_of_a_single_level_holds_for_all_99(stream, rate):
+    steps = 1200 if rate > 0.01 else 2500
+    assert worst_surplus(OnlineRecalibrator(99, rate), stream, steps) <= 1 / rate + 1e-9
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("rate", [1.0, 5.0])
+def test_beyond_the_exact_rate_the_stated_guarantee_holds(stream, rate):
+    r = OnlineRecalibrator(99, rate)
+    assert worst_surplus(r, stream, 600) <= r.guarantee + 1e-9
+
+
+@settings(max_examples=150)
+@given(
+    us=st.lists(st.one_of(st.floats(0, 1), st.integers(0, 12)), max_size=80),
+    levels=st.lists(st.integers(1, 99), min_size=1, max_size=12, unique=True),
+    rate=st.floats(0.02, 4.0),
+)
+def test_guarantee_on_sequences_of_hypothesis(us, levels, rate):
+    """Integers stand for "just at the k-th played level": the nastiest places."""
+    r = OnlineRecalibrator(np.array(sorted(levels)) / 100, rate)
+    guarantee = r.guarantee
+    for u in us:
+        if isinstance(u, int):
+            u = float(np.clip(r.played[u % len(levels)], 0, 1))
+        r = r.update(u)
+        assert np.abs(r.hits - r.count * r.levels).max() <= guarantee + 1e-9
+
+
+def test_plain_lazy_projection_exceeds_the_single_level_bound():
+    """Why the third rule exists: without it the first level goes over on a simple stream."""
+    from scipy.optimize import isotonic_regression
+
+    levels, rate = np.arange(1, 100) / 100, 0.2
+    surplus, worst = np.zeros(99), 0.0
+    for _ in range(3000):
+        played = isotonic_regression(levels - rate * surplus).x
+        surplus += (played >= 1.0) - levels  # every outcome is above the forecast: u = 1
+        worst = max(worst, np.abs(surplus).max())
+    assert worst > 1.05 / rate
+    assert worst_surplus(OnlineRecalibrator(99, rate), always_above, 3000) <= 1 / rate + 1e-9
+
+
+def test_calibrated_quantiles_keep_the_promise_however_wrong_the_model():
+    """In outcomes, not PITs: a model whose std is a hundred times too small."""
+    y = np.random.default_rng(2).standard_normal(1500)
+    r, below = OnlineRecalibrator(9, rate=0.1), np.zeros(9)
+    forecast = Normal(0.0, 0.01)
+    for outcome in y:
+        below += outcome <= r.calibrate(forecast).quantile(r.levels)
+        r = r.observe(forecast, outcome)
+    assert np.abs(below - y.size * r.levels).max() <= 1 / 0.1 + 1e-9
+
+
+def test_one_step_is_gradient_descent_with_the_right_sign():
+    r = OnlineRecalibrator([0.2, 0.5, 0.8], rate=0.01).update(0.6)
+    np.testing.assert_allclose(r.played, [0.202, 0.505, 0.798])
+
+
+def test_crossing_levels_are_averaged():
+    r = OnlineRecalibrator([0.49, 0.51], rate=0.2).update(0.5)
+    np.testing.assert_allclose(r.played, [0.5, 0.5])  # raw: 0.588 and 0.412
+
+
+def test_the_guarantee_of_single_levels_and_small_rates_is_exact():
+    even = tuple((np.arange(1, 100) / 100).tolist())
+    assert exact_rate(even) == pytest.approx(0.199, abs=1e-3)
+    assert largest_surplus((0.3,), 7.0) == 1.0
+    assert OnlineRecalibrator(99, 0.1).guarantee == 10.0
+    assert OnlineRecalibrator(99, 1.0).guarantee == pytest.approx(1 + overhang(even).max())
+
+
+def test_overhang_stays_below_the_logarithm_of_the_number_of_levels():
+    for count in (2, 5, 30, 99):
+        levels = tuple((np.arange(1, count + 1) / (count + 1)).tolist())
+        assert 0 < overhang(levels).max() < np.log(count)
+
+
+def test_a_million_updates():
+    r = OnlineRecalibrator(3, rate=0.05)
+    us = np.random.default_rng(0).uniform(size=100_000)
+    for _ in range(10):
+        r = r.update_many(us)
+    assert r.count == 1_000_000
+    assert np.abs(r.hits - r.count * r.levels).max() <= r.guarantee + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("levels", "message"),
+    [
+        (0, "`levels >= 1`"),
+        ([0.5, 1.2], "level=1.2"),
+        ([0.5, 0.2], "strictly increasing"),
+        ([], "non-empty"),
+        ("many", "numeric"),
+        ([[0.5]], "1-D"),
+    ],
+)
+def test_bad_levels(levels, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        OnlineRecalibrator(levels)

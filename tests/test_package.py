@@ -1,0 +1,35 @@
+"""The package as a whole: what importing it costs, and that the documents' code runs."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_importing_calibrant_loads_nothing_heavy():
+    code = "import calibrant, sys; print(*sorted(m.split('.')[0] for m in sys.modules))"
+    loaded = set(subprocess.check_output([sys.executable, "-c", code], text=True).split())
+    heavy = {"torch", "botorch", "sklearn", "pandas", "plotly", "optuna", "statsmodels", "rich"}
+    assert not loaded & heavy
+
+
+def test_every_public_name_exists():
+    import calibrant
+
+    for name in calibrant.__all__:
+        assert getattr(calibrant, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = calibrant.nothing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_in_the_documents_runs(page, tmp_path, monkeypatch):
+    """All Python blocks of a page, in order, as one program."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    exec("\n".join(blocks), {"__name__": "__main__"})  # noqa: S102 - our own pages

@@ -1,0 +1,241 @@
+"""The same checks for every recalibrator."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtr, ndtri
+
+from calibrant import (
+    GaussianRecalibrator,
+    IdentityRecalibrator,
+    IsotonicRecalibrator,
+    LeaderRecalibrator,
+    Mixture,
+    Normal,
+    OnlineRecalibrator,
+    Quantiles,
+    RegressionRecalibrator,
+    recalibrator_from_dict,
+)
+
+EMPTY = {
+    "identity": IdentityRecalibrator(),
+    "online": OnlineRecalibrator(19, rate=0.01),
+    "online fast": OnlineRecalibrator(99, rate=1.0),
+    "leader": LeaderRecalibrator(5.0),
+    "isotonic": IsotonicRecalibrator(),
+    "gaussian": GaussianRecalibrator(5.0),
+    "gp": RegressionRecalibrator("gp"),
+    "mlp": RegressionRecalibrator("mlp"),
+}
+# Rate 1 keeps its promise by jumping about, not by learning a width or a location.
+LEARNING = [name for name in EMPTY if name not in ("identity", "online fast")]
+STRICT = ["identity", "leader", "gaussian"]  # strictly increasing: R has a true inverse
+P = np.concatenate([[0.0, 1.0], np.linspace(0.001, 0.999, 97)])
+P.sort()
+pit_lists = st.lists(st.floats(0, 1), min_size=0, max_size=25)
+
+
+@pytest.fixture(params=EMPTY, ids=str)
+def empty(request):
+    return EMPTY[request.param]
+
+
+def test_without_data_it_is_the_identity(empty):
+    np.testing.assert_allclose(empty(P), P, atol=1e-12)
+    np.testing.assert_allclose(empty.inverse(P), P, atol=1e-12)
+    forecast = Normal([0.0, 1.0], [1.0, 2.0])
+    np.testing.assert_allclose(empty.calibrate(forecast).quantile(0.9), forecast.quantile(0.9))
+
+
+@pytest.mark.parametrize("name", [n for n in EMPTY if n != "mlp"])  # slow; see the fixed cases
+@given(us=pit_lists)
+def test_monotone_and_finite_for_any_pits(name, us):
+    check_monotone_and_finite(EMPTY[name].update_many(us))
+
+
+@pytest.mark.parametrize(
+    "us",
+    [[0.3], [0.5] * 40, [0.0] * 40, [1.0] * 40, [0.0, 1.0] * 20, np.linspace(0, 1, 50) ** 4],
+    ids=["one", "equal", "zeros", "ones", "both ends", "skewed"],
+)
+def test_monotone_and_finite_in_hard_cases(empty, us):
+    check_monotone_and_finite(empty.update_many(us))
+
+
+def check_monotone_and_finite(r):
+    levels, probabilities = r(P), r.inverse(P)
+    for values in (levels, probabilities):
+        assert np.all((values >= 0) & (values <= 1))
+        assert np.all(np.diff(values) >= -1e-12)
+    calibrated = r.calibrate(Normal(0.0, 1.0))
+    expectations = [
+        calibrated.mean(),
+        calibrated.std(),
+        calibrated.crps(0.3),
+        calibrated.shortfall(0.1),
+    ]
+    assert np.isfinite(expectations).all()
+    assert calibrated.std() > 0
+
+
+@pytest.mark.parametrize("name", STRICT)
+@given(us=pit_lists, p=st.floats(0.001, 0.999))
+def test_inverse_round_trip(name, us, p):
+    r = EMPTY[name].update_many(us)
+    z = ndtri(p)
+    np.testing.assert_allclose(r.shape.score(r.shape.at_score(z)), z, atol=1e-8)
+    if 1e-12 < r(p) < 1 - 1e-6:  # as a PIT; closer to 1 a double has lost the digits
+        np.testing.assert_allclose(r.inverse(r(p)), p, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", [n for n in EMPTY if n not in STRICT and n != "mlp"])
+@given(us=pit_lists, p=st.floats(0.001, 0.999), u=st.floats(0.001, 0.999))
+def test_inverse_is_the_generalised_inverse_where_r_has_flat_parts(name, us, p, u):
+    r = EMPTY[name].update_many(us)
+    assert r.inverse(r(p)) >= p - 1e-9
+    assert r(r.inverse(u)) <= u + 1e-9
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_direction_a_model_with_half_the_true_std_comes_out_wider(name):
+    """The trap: R and its inverse confused would make over-confidence worse."""
+    y = np.random.default_rng(0).standard_normal(1500)
+    overconfident = Normal(np.zeros(y.size), np.full(y.size, 0.5))
+    r = EMPTY[name].observe(overconfident, y)
+    low, high = r.calibrate(Normal(0.0, 0.5)).interval(0.5)
+    width = (high - low) / (2 * 0.6745)  # of the true interval
+    assert 0.85 < width < 1.2
+    assert r(0.75) > 0.8 > 0.7 > r.inverse(0.75)
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_direction_a_timid_model_comes_out_narrower(name):
+    y = np.random.default_rng(0).standard_normal(1500)
+    r = EMPTY[name].observe(Normal(np.zeros(y.size), np.full(y.size, 2.0)), y)
+    low, high = r.calibrate(Normal(0.0, 2.0)).interval(0.5)
+    assert 0.8 < (high - low) / (2 * 0.6745) < 1.3
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_a_shifted_model_is_shifted_back(name):
+    y = np.random.default_rng(1).standard_normal(1500) + 1.0
+    r = EMPTY[name].observe(Normal(np.zeros(y.size), np.ones(y.size)), y)
+    assert abs(r.calibrate(Normal(0.0, 1.0)).quantile(0.5) - 1.0) < 0.25
+
+
+def test_updates_leave_the_old_recalibrator_alone(empty):
+    before = json.dumps(empty.to_dict())
+    empty.update(0.2).update_many([0.1, 0.9])
+    assert json.dumps(empty.to_dict()) == before
+
+
+def test_one_by_one_is_the_same_as_many(empty):
+    us = np.random.default_rng(3).uniform(size=30)
+    one_by_one = empty
+    for u in us:
+        one_by_one = one_by_one.update(u)
+    np.testing.assert_allclose(one_by_one(P), empty.update_many(us)(P), atol=1e-9)
+
+
+def test_scores_and_pits_are_the_same_news(empty):
+    z = np.random.default_rng(4).standard_normal(20)
+    np.testing.assert_allclose(empty.update_scores(z)(P), empty.update_many(ndtr(z))(P), atol=1e-7)
+
+
+def test_json_round_trip_is_exact(empty):
+    r = empty.update_many(np.random.default_rng(5).uniform(size=40))
+    text = json.dumps(r.to_dict())
+    copy = recalibrator_from_dict(json.loads(text))
+    assert type(copy) is type(r)
+    assert json.dumps(copy.to_dict()) == text
+    np.testing.assert_array_equal(copy(P), r(P))
+    after, copy_after = r.update(0.77), copy.update(0.77)
+    np.testing.assert_array_equal(copy_after(P), after(P))
+
+
+def test_scalars_give_scalars_and_arrays_keep_their_shape(empty):
+    r = empty.update_many([0.2, 0.7])
+    assert np.shape(r(0.3)) == np.shape(r.inverse(0.3)) == ()
+    assert r(np.full((2, 3), 0.3)).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "forecast",
+    [
+        Normal([0.0, 1.0], [1.0, 2.0]),
+        Mixture([0.5, 0.5], [[0.0, 1.0], [2.0, 3.0]], 1.0),
+        Quantiles([0.1, 0.5, 0.9], [[0.0, 1.0, 4.0], [1.0, 2.0, 3.0]]),
+    ],
+    ids=["normal", "mixture", "quantiles"],
+)
+def test_the_calibrated_forecast_is_q_after_r(empty, forecast):
+    r = empty.update_many([0.02, 0.05, 0.4, 0.97, 0.99, 0.999])
+    calibrated = r.calibrate(forecast)
+    p = np.array([0.07, 0.31, 0.5, 0.93])[:, None]
+    np.testing.assert_allclose(
+        calibrated.quantile(p), forecast.quantile(r(p)), rtol=1e-7, atol=1e-8
+    )
+    y = np.array([0.5, 2.2])
+    np.testing.assert_allclose(calibrated.cdf(y), r.inverse(forecast.cdf(y)), atol=1e-9)
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.1, np.nan, np.inf, "x", None])
+def test_bad_pits_are_refused(empty, bad):
+    with pytest.raises((ValueError, TypeError), match=r"`0 <= u <= 1`|`u` must be numeric"):
+        empty.update(bad)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_bad_outcomes_are_refused(empty, bad):
+    with pytest.raises(ValueError, match="`y` must be finite"):
+        empty.observe(Normal(0.0, 1.0), bad)
+    with pytest.raises(ValueError, match="`z` must be finite"):
+        empty.update_scores([0.0, bad])
+
+
+def test_other_bad_input(empty):
+    with pytest.raises(ValueError, match="One outcome a forecast point"):
+        empty.observe(Normal([0.0, 1.0], 1.0), [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="must be 1-D"):
+        empty.update_many([[0.1, 0.2]])
+    with pytest.raises(ValueError, match="`0 <= p <= 1`"):
+        empty(1.2)
+    with pytest.raises(ValueError, match="`0 <= u <= 1`"):
+        empty.inverse(-0.2)
+
+
+def test_forecasts_with_tiny_std_do_not_overflow(empty):
+    r = empty
+    for _ in range(3):
+        r = r.observe(Normal(0.0, 1e-300), 1.0)
+    check_monotone_and_finite(r)
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"kind": "magic"}, "`kind` must be one of"),
+        ({}, "`kind` must be one of"),
+        ({"kind": "online", "rat": 0.1}, "not the state of a recalibrator"),
+        ({"kind": "online", "levels": 3, "rate": -1.0}, "`rate > 0` must hold, but got rate=-1"),
+        ({"kind": "online", "levels": 3, "count": 2, "hits": [3, 0, 0]}, "`0 <= hits <= count`"),
+        ({"kind": "online", "levels": 3, "count": 2, "hits": [1]}, "one count a level"),
+        ({"kind": "leader", "centres": [0.0], "weights": []}, "one non-negative number a centre"),
+        ({"kind": "regression", "model": "tree"}, "`model` must be"),
+    ],
+)
+def test_bad_states_are_refused(state, message):
+    with pytest.raises(ValueError, match=message):
+        recalibrator_from_dict(state)
+
+
+@pytest.mark.parametrize("make", [OnlineRecalibrator, LeaderRecalibrator, GaussianRecalibrator])
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan])
+def test_bad_settings_are_refused(make, bad):
+    setting = "rate" if make is OnlineRecalibrator else "strength"
+    with pytest.raises(ValueError, match=f"`{setting}"):
+        make(**{setting: bad})
