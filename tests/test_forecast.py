@@ -12,7 +12,8 @@ from scipy.integrate import quad
 
 from calibrant import LeaderRecalibrator, Mixture, Normal, OnlineRecalibrator, Quantiles
 from calibrant import ScipyForecast as Scipy
-from calibrant.shape import Calibrated, LocationScale, WarpedNormal
+from calibrant.shape import Calibrated, LocationScale
+from calibrant.warped import WarpedNormal
 
 LEADER = LeaderRecalibrator(3.0).update_scores([-3.0, -1.0, 0.5, 2.0, 2.5, 6.0]).shape
 TABLE = WarpedNormal([0.1, 0.3, 0.5, 0.9], [0.02, 0.2, 0.6, 0.95])

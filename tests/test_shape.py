@@ -11,7 +11,8 @@ from scipy.special import ndtr, ndtri
 
 from calibrant import GaussianRecalibrator, LeaderRecalibrator, Normal, OnlineRecalibrator
 from calibrant.gaussian import EDGE_SCORE
-from calibrant.shape import Calibrated, LocationScale, WarpedNormal, compose
+from calibrant.shape import Calibrated, LocationScale, compose
+from calibrant.warped import WarpedNormal
 
 SHAPES = {
     "leader": LeaderRecalibrator(5.0).update_scores([-2.0, 0.3, 0.5, 4.0]).shape,

@@ -8,6 +8,7 @@ becomes ``Y = mean + std·Z`` (:class:`LocationScale`), and any other forecast i
 * ``Normal(a, b)``       the identity, and the Gaussian recalibrator
 * ``Mixture(...)``       the smoothed leader
 * ``WarpedNormal(...)``  a piecewise linear R: the online, isotonic and regression recalibrators
+                         (:mod:`calibrant.warped`)
 """
 
 from __future__ import annotations
@@ -16,174 +17,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
+from scipy.special import log_ndtr
 
 from calibrant import checks
 from calibrant.forecast import Forecast, Normal
-from calibrant.gaussian import (
-    EDGE_SCORE,
-    PIT_RESOLUTION,
-    FloatArray,
-    density,
-    hinge,
-    log_hinge,
-    squared_cdf_integral,
-)
-
-
-class WarpedNormal(Forecast):
-    """A standard normal whose levels are warped by a piecewise linear R.
-
-    R joins (0, 0), the points (level, warped level) and (1, 1) by straight lines. Where R is flat
-    the shape has a point mass. Where R(p) = 0 or 1 at an inner level p, its p-quantile is ∓∞, as
-    the theorem of online recalibration demands; means, CRPS and shortfalls would be infinite too,
-    so these read such a level at ±8.2, the last score that a PIT in double precision can tell
-    from infinity.
-    """
-
-    def __init__(self, levels: ArrayLike, warped: ArrayLike) -> None:
-        self._levels = np.concatenate([[0.0], checks.levels_grid(levels), [1.0]])
-        self._warped = np.concatenate([[0.0], checks.probabilities("warped", warped), [1.0]])
-        if self._levels.shape != self._warped.shape:
-            raise ValueError(
-                f"One warped value a level is needed, but got {self._warped.size - 2} values "
-                f"for {self._levels.size - 2} levels."
-            )
-        if np.any(np.diff(self._warped) < 0.0):
-            raise ValueError("`warped` must be non-decreasing.")
-        knots = np.clip(self._warped[1:-1], PIT_RESOLUTION, 1.0 - PIT_RESOLUTION)
-        self._knots = np.concatenate([[0.0], knots, [1.0]])
-        self._edges = ndtri(self._knots)
-        self._level_scores = ndtri(self._levels)
-        # Segment k joins knots k and k + 1 by a line: G = lift + slope·Φ(z) where the segment
-        # lies in the lower half, 1 − G = lift + slope·Φ(−z) in the upper half, so that neither
-        # tail is a difference of large numbers. Next to no width, it is a point mass.
-        width, mass = np.diff(self._knots), np.diff(self._levels)
-        self._upper = self._knots[:-1] + self._knots[1:] > 1.0
-        self._upper[[0, -1]] = False, True  # whatever rounding says
-        tail = np.where(self._upper, 1.0 - self._knots[:-1], self._knots[1:])
-        self._wide = width > 1e-7 * tail
-        self._mass = mass
-        self._slopes = np.divide(mass, width, out=np.zeros_like(mass), where=self._wide)
-        self._lifts = np.where(
-            self._upper,
-            (1.0 - self._levels[1:]) - self._slopes * (1.0 - self._knots[1:]),
-            self._levels[:-1] - self._slopes * self._knots[:-1],
-        )
-
-    def __repr__(self) -> str:
-        return f"WarpedNormal(levels={self._levels.size - 2})"
-
-    @property
-    def batch(self) -> tuple[int, ...]:
-        return ()
-
-    def __getitem__(self, index: Any) -> WarpedNormal:
-        raise TypeError("A shape is a forecast of one score: it has no points to choose from.")
-
-    def warp(self, p: ArrayLike) -> FloatArray:
-        """Return R(p), exactly the given value at each grid level."""
-        return np.asarray(np.interp(checks.probabilities("p", p), self._levels, self._warped))
-
-    def unwarp(self, u: ArrayLike) -> FloatArray:
-        """Return G(u) = sup{p : R(p) ≤ u}, the CDF of the recalibrated PIT."""
-        u = checks.probabilities("u", u)
-        segment = np.minimum(
-            np.searchsorted(self._warped, u, side="right") - 1, self._warped.size - 2
-        )
-        start, end = self._warped[segment], self._warped[segment + 1]
-        width = np.where(end > start, end - start, 1.0)
-        rise = (self._levels[segment + 1] - self._levels[segment]) * (u - start) / width
-        return np.where(u >= 1.0, 1.0, self._levels[segment] + rise)
-
-    def score(self, y: ArrayLike) -> FloatArray:
-        z = checks.as_floats("y", y)
-        # A finite score has a PIT below 1, which matters if mass lies at +∞.
-        u = np.where(np.isposinf(z), 1.0, np.minimum(ndtr(z), 1.0 - PIT_RESOLUTION))
-        first, last = self._warped[1], self._warped[-2]
-        score = np.array(ndtri(self.unwarp(u)))
-        # In the outer segments G and 1 − G are proportional to Φ(z) and Φ(−z): use logarithms.
-        low, high = u < first, u > last
-        score[low] = _tail_score(z[low], self._levels[1], first)
-        score[high] = -_tail_score(-z[high], 1.0 - self._levels[-2], 1.0 - last)
-        return score
-
-    def at_score(self, z: ArrayLike) -> FloatArray:
-        z = np.asarray(z, dtype=float)
-        p = ndtr(z)
-        first, last = self._levels[1], self._levels[-2]
-        inner = np.array(ndtri(self.warp(p)))
-        low, high = p < first, p > last
-        inner[low] = _tail_score(z[low], self._warped[1], first)
-        inner[high] = -_tail_score(-z[high], 1.0 - self._warped[-2], 1.0 - last)
-        # Φ(Φ⁻¹(p)) is p up to rounding; at the levels of the table nothing may be rounded.
-        knot = np.minimum(np.searchsorted(self._level_scores, z), self._levels.size - 1)
-        at_level = self._level_scores[knot] == z
-        inner[at_level] = ndtri(self._warped[knot[at_level]])
-        return inner
-
-    def pdf(self, y: ArrayLike) -> FloatArray:
-        z = checks.as_floats("y", y)
-        return np.asarray(self._slopes[self._segment(z)] * density(z))
-
-    def mean(self) -> FloatArray:
-        inner = self._slopes * -np.diff(density(self._edges))
-        return np.asarray(inner.sum() + self._point_masses(self._edges[:-1]))
-
-    def std(self) -> FloatArray:
-        mean = self.mean()
-        finite_edges = np.where(np.isinf(self._edges), 0.0, self._edges)
-        square = np.diff(self._knots) - np.diff(finite_edges * density(self._edges))
-        inner = self._slopes * square
-        variance = inner.sum() + self._point_masses(self._edges[:-1] ** 2) - mean * mean
-        return np.asarray(np.sqrt(variance))
-
-    def crps(self, y: ArrayLike) -> FloatArray:
-        z = checks.finite("y", y)[..., None]
-        length, linear, squared = self._integrals(np.minimum(z, self._edges))
-        below = np.where(self._upper, length - 2.0 * linear + squared, squared)  # ∫ G²
-        length, linear, squared = self._integrals(np.maximum(z, self._edges))
-        above = np.where(self._upper, squared, length - 2.0 * linear + squared)  # ∫ (1 − G)²
-        return np.asarray((below + above).sum(axis=-1))
-
-    def shortfall(self, v: ArrayLike) -> FloatArray:
-        z = checks.as_floats("v", v)
-        length, linear, _ = self._integrals(np.minimum(z[..., None], self._edges))
-        return np.asarray(np.where(self._upper, length - linear, linear).sum(axis=-1))  # ∫ G
-
-    def log_shortfall(self, v: ArrayLike) -> FloatArray:
-        z = checks.as_floats("v", v)
-        in_tail = z <= self._edges[1]
-        with np.errstate(divide="ignore"):
-            tail = np.log(self._slopes[0]) + log_hinge(z)
-            return np.where(in_tail, tail, np.log(self.shortfall(np.maximum(z, self._edges[1]))))
-
-    def _segment(self, z: FloatArray) -> np.ndarray:
-        found = np.searchsorted(self._edges, z, side="right") - 1
-        return np.clip(found, 0, self._slopes.size - 1)
-
-    def _point_masses(self, values: FloatArray) -> float:
-        return float((self._mass * values)[~self._wide].sum())
-
-    def _integrals(self, edges: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Integrate 1, L and L² over each segment, L = lift + slope·Φ(±z) being G or 1 − G."""
-        # An infinite edge has a finite neighbour or itself beside it: where it matters, lift = 0.
-        length = np.diff(np.where(np.isinf(edges), 0.0, edges), axis=-1)
-        sides = np.where(self._upper, -1.0, 1.0)
-        left, right = sides * edges[..., :-1], sides * edges[..., 1:]
-        first = sides * (hinge(right) - hinge(left))  # ∫ Φ(±z)
-        second = sides * (squared_cdf_integral(right) - squared_cdf_integral(left))
-        lift, slope = self._lifts, self._slopes
-        linear = lift * length + slope * first
-        return length, linear, lift**2 * length + 2.0 * lift * slope * first + slope**2 * second
-
-
-def _tail_score(z: FloatArray, numerator: float, denominator: float) -> FloatArray:
-    """Return Φ⁻¹(Φ(z)·numerator/denominator), precise however small Φ(z) is."""
-    if numerator == 0.0 or z.size == 0:
-        return np.full_like(z, -np.inf)
-    log_p = log_ndtr(z) + np.log(numerator / denominator)
-    return np.asarray(ndtri_exp(np.minimum(log_p, np.log(numerator))))
+from calibrant.gaussian import EDGE_SCORE, FloatArray, density
 
 
 class LocationScale(Forecast):

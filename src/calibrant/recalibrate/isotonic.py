@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from calibrant.gaussian import FloatArray
 from calibrant.recalibrate.protocol import Recalibrator, as_pits, as_scores
-from calibrant.shape import WarpedNormal
+from calibrant.warped import WarpedNormal
 
 
 class IsotonicRecalibrator(Recalibrator):

@@ -34,7 +34,7 @@ from calibrant import checks
 from calibrant.gaussian import FloatArray
 from calibrant.recalibrate.guarantee import largest_surplus
 from calibrant.recalibrate.protocol import Recalibrator, as_pits, as_scores
-from calibrant.shape import WarpedNormal
+from calibrant.warped import WarpedNormal
 
 # p·T is rounded: a surplus this close to the allowance has not passed it, and a θ this close to
 # 0 or 1 is there. A PIT cannot be told from 0 or 1 much closer, and quantiles must agree with it.

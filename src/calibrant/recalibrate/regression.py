@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from calibrant import checks
 from calibrant.gaussian import FloatArray
 from calibrant.recalibrate.protocol import Recalibrator, as_pits, as_scores
-from calibrant.shape import WarpedNormal
+from calibrant.warped import WarpedNormal
 
 _GRID = np.arange(1, 200) / 200  # where the fitted curve is read: steps of half a percent
 

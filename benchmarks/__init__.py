@@ -1,0 +1,1 @@
+"""Benchmarks: each folder regenerates its tables with one command."""

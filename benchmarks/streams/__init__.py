@@ -1,0 +1,1 @@
+"""Who keeps coverage promises on streams? Methods, streams, and the tables."""
