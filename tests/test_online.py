@@ -114,6 +114,18 @@ def test_plain_lazy_projection_exceeds_the_single_level_bound():
     assert worst_surplus(OnlineRecalibrator(99, rate), always_above, 3000) <= 1 / rate + 1e-9
 
 
+def test_a_greedy_player_who_chooses_the_outcomes_does_not_stay_within_one():
+    """Why the guarantee at rate 1 grows with the number of levels: it is a discrepancy."""
+    levels = np.arange(1, 100) / 100
+    choices = (np.arange(99) >= np.arange(100)[:, None]) - levels  # what each gap would add
+    surplus, worst = np.zeros(99), 0.0
+    for _ in range(2000):
+        after = surplus + choices
+        surplus = after[np.argmin((after**4).sum(axis=1))]
+        worst = max(worst, np.abs(surplus).max())
+    assert 1.3 < worst < 1.7
+
+
 def test_calibrated_quantiles_keep_the_promise_however_wrong_the_model():
     """In outcomes, not PITs: a model whose std is a hundred times too small."""
     y = np.random.default_rng(2).standard_normal(1500)

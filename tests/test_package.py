@@ -33,3 +33,9 @@ def test_code_in_the_documents_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     exec("\n".join(blocks), {"__name__": "__main__"})  # noqa: S102 - our own pages
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda s: s.name)
+def test_examples_run(script):
+    printed = subprocess.check_output([sys.executable, str(script)], text=True)
+    assert "80 % intervals held" in printed
