@@ -55,10 +55,13 @@ def test_recalibrate_gaussian_forecasts(gaussian_file, tmp_path):
     arguments = ["recalibrate", gaussian_file, "-o", str(out), "--report", str(page)]
     result = runner.invoke(app, arguments)
     assert result.exit_code == 0, result.output
-    expected = calibrant.OnlineRecalibrator()
+    grid = np.unique([*np.arange(1, 100) / 100, 0.025, 0.975])  # the promise at all levels written
+    expected = calibrant.OnlineRecalibrator(grid)
     y = read_quantiles(gaussian_file, "y")
-    replayed = calibrant.replay(calibrant.Normal(np.zeros(400), 0.5 + np.zeros(400)), y, expected)
-    np.testing.assert_allclose(read_quantiles(out, "q0.9"), replayed.quantiles[:, 89])
+    replayed = calibrant.replay(
+        calibrant.Normal(np.zeros(400), 0.5 + np.zeros(400)), y, expected, levels=grid
+    )
+    np.testing.assert_allclose(read_quantiles(out, "q0.9"), replayed.quantiles[:, 90])
     assert page.exists()
 
 
@@ -95,9 +98,14 @@ def test_every_kind_runs(kind, gaussian_file):
         (["z"], [[1]], "must have a column `y`"),
         (["y", "mu"], [[1, 2]], "columns mean and std, or quantile columns"),
         (["y", "mean", "std"], [], "no rows"),
-        (["y", "mean", "std"], [[1, "a", 2]], "line 2: mean='a' is not a number"),
+        (["y", "mean", "std"], [[1, "a", 2]], "line 2: mean='a' is not a finite number"),
         (["y", "mean", "std"], [[1, 0, -2]], "`std > 0` must hold"),
         (["y", "mean", "std"], [["", 0, 1], [1, 0, 1]], "must come last"),
+        (["y", "mean", "std"], [["inf", 0, 1]], "leave y empty if it is not known yet"),
+        (["y", "mean", "std"], [[1, "nan", 1]], "is not a finite number"),
+        (["y", "mean", "std"], [[1, 0]], "std='' is not a finite number"),
+        (["y", "q0.5", "quality"], [[1, 0, 1]], "At least 2 levels"),
+        (["y", "q0.5", "q.5"], [[1, 0, 1]], "strictly increasing"),
         (["y", "q0.5", "q1.5"], [[1, 0, 1]], "level=1.5"),
         (["y", "q0.1", "q0.9"], [[1, 3, 1]], "cross"),
     ],
@@ -109,6 +117,33 @@ def test_bad_files_get_a_clear_error_and_write_nothing(header, rows, message, tm
     assert result.exit_code == 1
     assert message in result.output.replace("\n", " ")
     assert not out.exists()
+
+
+def test_spreadsheet_exports_are_read(tmp_path):
+    path = tmp_path / "export.csv"
+    path.write_text('\ufeffday, y ,mean,std,note\n1,"0.5",0,1,a\n\n2,0.1,0,1,\n3,,0,1,b\n', "utf-8")
+    out = tmp_path / "out.csv"
+    result = runner.invoke(app, ["recalibrate", str(path), "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    assert len(read_quantiles(out, "q0.5")) == 3
+
+
+def test_a_file_of_forecasts_without_any_outcome_yet(tmp_path):
+    path = write_csv(tmp_path / "f.csv", ["y", "mean", "std"], [["", 1.0, 2.0]])
+    out = tmp_path / "out.csv"
+    assert runner.invoke(app, ["recalibrate", path, "-o", str(out)]).exit_code == 0
+    np.testing.assert_allclose(read_quantiles(out, "q0.5"), [1.0])
+    result = runner.invoke(app, ["recalibrate", path, "--report", str(tmp_path / "page.html")])
+    assert result.exit_code == 1
+    assert "at least one row with an outcome" in result.output
+
+
+def test_a_broken_state_file_is_not_overwritten(gaussian_file, tmp_path):
+    state = tmp_path / "state.json"
+    state.write_text("{ not json")
+    result = runner.invoke(app, ["recalibrate", gaussian_file, "--state", str(state)])
+    assert result.exit_code == 1
+    assert state.read_text() == "{ not json"
 
 
 def test_missing_file():

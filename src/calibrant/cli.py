@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import numpy as np
 import typer
@@ -15,8 +14,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import calibrant
+from calibrant.csv_files import read_forecasts, write_quantiles
 from calibrant.demo import co2_stream
 from calibrant.forecast import Forecast
+from calibrant.gaussian import FloatArray
 from calibrant.recalibrate import Recalibrator
 from calibrant.report import write_stream_report
 from calibrant.stream import Replay
@@ -95,83 +96,37 @@ def recalibrate(
 ) -> None:
     """Recalibrate a file of forecasts and outcomes, in order, and say what it changed."""
     try:
-        forecast, y = _read_forecasts(forecasts)
         wanted = [float(level) for level in levels.split(",")]
-        recalibrator = _load(state) or _new(kind, rate, strength)
+        grid = np.unique([*np.arange(1, 100) / 100, *wanted])
+        recalibrator = _load(state) or _new(kind, rate, strength, grid)
+        forecast, y = read_forecasts(forecasts)
         seen = int(np.isfinite(y).sum())
-        if not np.isfinite(y[:seen]).all():
-            raise ValueError("Rows with an empty y must come last: outcomes arrive in order.")
-        everything = np.unique([*np.arange(1, 100) / 100, *wanted])
-        quantiles = np.empty((y.size, len(wanted)))
+        if report is not None and not seen:
+            raise ValueError("A report needs at least one row with an outcome y.")
+        result = _replay_with_progress(
+            forecast[:seen], y[:seen], recalibrator, forecasts.name, grid
+        )
+        recalibrator = result.recalibrator
+        pending = recalibrator.calibrate(forecast[seen:]).quantile(np.array(wanted)[:, None]).T
+        quantiles = np.concatenate([result.quantiles[:, np.searchsorted(grid, wanted)], pending])
         if seen:
-            result = _replay_with_progress(
-                forecast[:seen], y[:seen], recalibrator, forecasts.name, everything
-            )
-            recalibrator = result.recalibrator
-            quantiles[:seen] = result.quantiles[:, np.searchsorted(everything, wanted)]
-        if seen < y.size:
-            pending = recalibrator.calibrate(forecast[seen:])
-            quantiles[seen:] = pending.quantile(np.array(wanted)[:, None]).T
+            _print_summary(result)
+        if output is not None:
+            write_quantiles(output, y, wanted, quantiles)
+            console.print(f"Calibrated quantiles: {output}")
+        if report is not None:
+            console.print(f"Report: {write_stream_report(result, report, forecasts.name)}")
+        if state is not None:
+            state.write_text(json.dumps(recalibrator.to_dict()), encoding="utf-8")
+            console.print(f"Recalibrator: {state}, {recalibrator!r}")
     except (ValueError, TypeError, OSError) as error:
         _fail(str(error))
-    if seen:
-        _print_summary(result)
-    if output is not None:
-        with output.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["y", *(f"q{level:g}" for level in wanted)])
-            for outcome, row in zip(y, quantiles, strict=True):
-                writer.writerow(
-                    ["" if np.isnan(outcome) else repr(float(outcome)), *map(repr, row.tolist())]
-                )
-        console.print(f"Calibrated quantiles: {output}")
-    if state is not None:
-        state.write_text(json.dumps(recalibrator.to_dict()), encoding="utf-8")
-        console.print(f"Recalibrator: {state}")
-    if report is not None:
-        if not seen:
-            _fail("A report needs at least one row with an outcome y.")
-        console.print(f"Report: {write_stream_report(result, report, forecasts.name)}")
 
 
-def _read_forecasts(path: Path) -> tuple[Forecast, np.ndarray]:
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        header = reader.fieldnames or []
-        rows = list(reader)
-    if "y" not in header:
-        raise ValueError(f"{path} must have a column `y`, but its header is {header}.")
-    if not rows:
-        raise ValueError(f"{path} has a header but no rows.")
-
-    def column(name: str, empty_allowed: bool = False) -> np.ndarray:
-        values = []
-        for line, row in enumerate(rows, start=2):
-            text = (row[name] or "").strip()
-            try:
-                values.append(np.nan if empty_allowed and not text else float(text))
-            except ValueError:
-                raise ValueError(f"{path}, line {line}: {name}={text!r} is not a number.") from None
-        return np.array(values)
-
-    y = column("y", empty_allowed=True)
-    quantile_columns = [name for name in header if name.startswith("q")]
-    if {"mean", "std"} <= set(header):
-        return calibrant.Normal(column("mean"), column("std")), y
-    if quantile_columns:
-        by_level = {float(name[1:]): column(name) for name in quantile_columns}
-        ordered = sorted(by_level)
-        return calibrant.Quantiles(ordered, np.stack([by_level[p] for p in ordered], axis=-1)), y
-    raise ValueError(
-        f"{path} must have the columns mean and std, or quantile columns such as q0.1, q0.5, q0.9, "
-        f"but its header is {header}."
-    )
-
-
-def _new(kind: Kind, rate: float, strength: float) -> Recalibrator:
+def _new(kind: Kind, rate: float, strength: float, levels: FloatArray) -> Recalibrator:
     match kind:
         case Kind.ONLINE:
-            return calibrant.OnlineRecalibrator(rate=rate)
+            return calibrant.OnlineRecalibrator(levels, rate)  # the promise at every level written
         case Kind.LEADER:
             return calibrant.LeaderRecalibrator(strength=strength)
         case Kind.GAUSSIAN:
@@ -183,15 +138,17 @@ def _new(kind: Kind, rate: float, strength: float) -> Recalibrator:
 def _load(state: Path | None) -> Recalibrator | None:
     if state is None or not state.exists():
         return None
-    return calibrant.recalibrator_from_dict(json.loads(state.read_text(encoding="utf-8")))
+    recalibrator = calibrant.recalibrator_from_dict(json.loads(state.read_text(encoding="utf-8")))
+    console.print(f"Going on with {recalibrator!r}; --kind, --rate and --strength do not apply.")
+    return recalibrator
 
 
 def _replay_with_progress(
     forecast: Forecast,
-    y: np.ndarray,
+    y: FloatArray,
     recalibrator: Recalibrator,
     label: str,
-    levels: int | np.ndarray = 99,
+    levels: int | FloatArray = 99,
 ) -> Replay:
     columns = (
         TextColumn("{task.description}"),
@@ -218,6 +175,6 @@ def _print_summary(replay: Replay) -> None:
     console.print(table)
 
 
-def _fail(message: str) -> None:
+def _fail(message: str) -> NoReturn:
     errors.print(f"[red]Error:[/red] {message}", highlight=False)
     raise typer.Exit(1)
