@@ -105,6 +105,8 @@ def test_every_kind_runs(kind, gaussian_file):
         (["y", "mean", "std"], [[1, "nan", 1]], "is not a finite number"),
         (["y", "mean", "std"], [[1, 0]], "std='' is not a finite number"),
         (["y", "q0.5", "quality"], [[1, 0, 1]], "At least 2 levels"),
+        (["y", "mean", "mean", "std"], [[1, 0, 1, 1]], "more than one column 'mean'"),
+        (["y", "mean[/b]"], [[1, 0]], "mean[/b]"),
         (["y", "q0.5", "q.5"], [[1, 0, 1]], "strictly increasing"),
         (["y", "q0.5", "q1.5"], [[1, 0, 1]], "level=1.5"),
         (["y", "q0.1", "q0.9"], [[1, 3, 1]], "cross"),
@@ -144,6 +146,21 @@ def test_a_broken_state_file_is_not_overwritten(gaussian_file, tmp_path):
     result = runner.invoke(app, ["recalibrate", gaussian_file, "--state", str(state)])
     assert result.exit_code == 1
     assert state.read_text() == "{ not json"
+
+
+def test_a_run_that_fails_is_not_learned(gaussian_file, tmp_path):
+    state = tmp_path / "state.json"
+    arguments = ["recalibrate", gaussian_file, "--state", str(state)]
+    result = runner.invoke(app, [*arguments, "--report", str(tmp_path / "no" / "page.html")])
+    assert result.exit_code == 1
+    assert not state.exists()
+
+
+@pytest.mark.parametrize("levels", ["abc", "0,1", "0.5,1.2", ""])
+def test_bad_levels(levels, gaussian_file):
+    result = runner.invoke(app, ["recalibrate", gaussian_file, "--levels", levels])
+    assert result.exit_code == 1
+    assert "level" in result.output
 
 
 def test_missing_file():

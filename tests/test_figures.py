@@ -1,7 +1,6 @@
 """Figures hold the numbers they claim to show."""
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 
 from calibrant import LeaderRecalibrator, Normal, figures, replay
@@ -53,8 +52,24 @@ def test_series_must_be_labelled(draw):
         draw([0.5, 0.6])
 
 
-def test_every_figure_is_a_plotly_figure():
-    assert isinstance(figures.reliability(PITS), go.Figure)
+def test_many_series_get_a_colour_each():
+    many = {str(k): PITS["raw"] for k in range(15)}
+    assert sum(t.name in many for t in figures.reliability(many).data) == 15
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: figures.reliability({"a": []}), "At least one outcome"),
+        (lambda: figures.pit_histogram(PITS, bins=0), "`bins >= 1`"),
+        (lambda: figures.coverage_over_time({"a": [True]}, 0.8, window=0), "`window >= 1`"),
+        (lambda: figures.ribbon([1.0, 2.0], {"a": ([0.0], [1.0])}), "one lower and upper end"),
+        (lambda: figures.ribbon([], {"a": ([], [])}), "not empty"),
+    ],
+)
+def test_bad_input(draw, message):
+    with pytest.raises(ValueError, match=message):
+        draw()
 
 
 def test_report_is_one_self_contained_page(tmp_path):

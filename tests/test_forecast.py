@@ -101,7 +101,7 @@ def test_expectations_agree_with_quadrature(name, forecast, point):
     shortfall = integrate(cdf, low, y, knots)
     np.testing.assert_allclose(one.shortfall(y), shortfall, atol=tolerance, rtol=tolerance)
     if shortfall > 1e-6:  # below, quadrature is not a reference any more
-        np.testing.assert_allclose(one.log_shortfall(y), np.log(shortfall), rtol=100 * tolerance)
+        np.testing.assert_allclose(one.log_shortfall(y), np.log(shortfall), atol=100 * tolerance)
     crps = integrate(lambda x: cdf(x) ** 2, low, y, knots)
     crps += integrate(lambda x: (1 - cdf(x)) ** 2, y, high, knots)
     np.testing.assert_allclose(one.crps(y), crps, atol=tolerance, rtol=tolerance)
@@ -226,6 +226,7 @@ def test_normal_round_trip_at_all_scales(mean, std, z):
         (lambda: Quantiles([0.1, 0.9], [2.0, 2.0]), "no spread"),
         (lambda: Quantiles.from_samples([1.0]), "At least 2 draws"),
         (lambda: Scipy(stats.norm), "frozen"),
+        (lambda: Scipy(stats.poisson(3)), "continuous"),
         (lambda: Scipy(stats.norm(0, -1)), "invalid parameters"),
         (lambda: Normal(0.0, 1.0).quantile(1.5), "`0 <= p <= 1` must hold, but got p=1.5"),
         (lambda: Normal(0.0, 1.0).interval(1.0), "`0 < coverage < 1`"),
@@ -238,7 +239,42 @@ def test_bad_input_says_what_is_wrong(make, message):
 
 
 def test_a_forecast_owns_its_numbers():
-    mean = np.zeros(2)
-    forecast = Normal(mean, 1.0)
-    mean[0] = 99.0
+    mean, levels = np.zeros(2), np.array([0.2, 0.8])
+    forecast, table = Normal(mean, 1.0), Quantiles(levels, [0.0, 1.0])
+    mean[0], levels[0] = 99.0, 0.7
     assert forecast.mean()[0] == 0.0
+    assert table.quantile(0.2) == 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        forecast.mean()[0] = 5.0
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_tiny_and_huge_scales(scale):
+    for forecast in (
+        Normal([0.0], [scale]),
+        Mixture([1.0, 1.0], [[0.0, scale]], [[scale, scale]]),
+        Quantiles([0.1, 0.5, 0.9], [[-scale, 0.0, 2 * scale]]),
+    ):
+        assert 0.5 * scale < forecast.std()[0] < 3 * scale
+        assert 0.0 < forecast.crps([0.3 * scale])[0] < scale
+        assert np.isfinite(forecast.crps([1.0])[0])
+        assert np.isfinite(forecast.score([0.3 * scale])[0])
+
+
+def test_scipy_scores_are_monotone_out_to_the_ends_of_the_support():
+    for distribution in (
+        stats.genextreme(-0.1),
+        stats.uniform(),
+        stats.rice(0.78),
+        stats.gamma(2.0),
+    ):
+        y = np.concatenate([[-1e9, -10.0, -9.99], np.linspace(-3, 60, 300), [1e9]])
+        score = Scipy(distribution).score(y)
+        assert np.isfinite(score).all()
+        assert np.all(np.diff(score) >= 0)
+
+
+def test_scipy_shortfall_far_below():
+    v = np.array([-8.0, -10.0, -20.0])
+    expected = Normal(0.0, 1.0).log_shortfall(v)
+    np.testing.assert_allclose(Scipy(stats.norm(0, 1)).log_shortfall(v), expected, rtol=1e-6)

@@ -107,7 +107,13 @@ def test_the_gaussian_recalibrator_has_the_moments_of_the_leader():
 
 
 @pytest.mark.parametrize(
-    ("weights", "message"), [(-1.0, "`weights >= 0`"), (np.nan, "`weights` must be finite")]
+    ("weights", "message"),
+    [
+        (-1.0, "must be 0 or between"),
+        (1e200, "must be 0 or between"),
+        (np.nan, "`weights` must be finite"),
+        ([1.0, 2.0], "one a score"),
+    ],
 )
 def test_bad_weights(weights, message):
     with pytest.raises(ValueError, match=message):

@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.special import ndtr
 
-from calibrant import Normal, OnlineRecalibrator
+from calibrant import (
+    LeaderRecalibrator,
+    Normal,
+    OnlineRecalibrator,
+    Quantiles,
+    ScipyForecast,
+)
 from calibrant.recalibrate.guarantee import exact_rate, largest_surplus, overhang
 
 
@@ -40,7 +47,7 @@ def inverter(r, rng):
     played = np.clip(r.played, 0, 1)
     candidates = np.concatenate([played, np.minimum(np.nextafter(played, 2), 1), [0.0, 1.0]])
     surplus = r.hits - r.count * r.levels
-    theta = r.levels - (surplus + (candidates[:, None] <= r.played) - r.levels)
+    theta = r.levels - r.rate * (surplus + (candidates[:, None] <= r.played) - r.levels)
     disorder = (np.maximum.accumulate(theta, axis=1) - theta).max(axis=1)
     return float(rng.choice(candidates[disorder >= disorder.max() - 1e-12]))
 
@@ -137,6 +144,67 @@ def test_calibrated_quantiles_keep_the_promise_however_wrong_the_model():
     assert np.abs(below - y.size * r.levels).max() <= 1 / 0.1 + 1e-9
 
 
+def outcome_surplus(r, forecast, choose, steps):
+    """Play in outcomes; return the worst |hits − p·T| as a user would count them."""
+    rng, hits, worst = np.random.default_rng(0), np.zeros(r.levels.size), 0.0
+    for t in range(1, steps + 1):
+        shown = r.calibrate(forecast).quantile(r.levels)
+        y = choose(shown, rng)
+        hits += y <= shown
+        worst = max(worst, np.abs(hits - t * r.levels).max())
+        r = r.observe(forecast, y)
+    return worst
+
+
+@pytest.mark.parametrize(
+    "forecast",
+    [
+        Normal(0.3, 1.7),
+        Quantiles([0.1, 0.3, 0.5, 0.7, 0.9], [0.0, 0.0, 0.0, 1.0, 3.0]),  # half the mass at 0
+        ScipyForecast(stats.gamma(2.0)),
+        LeaderRecalibrator().update_many([0.1, 0.9]).calibrate(Normal(-5.0, 0.1)),
+    ],
+    ids=["normal", "point mass", "gamma", "mixture"],
+)
+def test_outcomes_exactly_on_the_quantiles_shown(forecast):
+    """Ties, rounding and point masses: what the user counts is what is counted."""
+
+    def on_a_quantile(shown, rng):
+        finite = shown[np.isfinite(shown)]
+        return float(rng.choice(finite)) if finite.size else 0.0
+
+    r = OnlineRecalibrator(9, rate=0.1)
+    assert outcome_surplus(r, forecast, on_a_quantile, 400) <= r.guarantee + 1e-9
+    assert outcome_surplus(r, forecast, lambda shown, rng: 0.0, 400) <= r.guarantee + 1e-9
+
+
+@pytest.mark.parametrize("far", [-1e3, 1e3])
+def test_intervals_and_levels_written_in_other_ways_keep_the_promise(far):
+    """0.5 − 0.5·0.8 is not 0.1 in floating point, and arange(.01, 1, .01) is not k/100."""
+    r, grid = OnlineRecalibrator(99, rate=0.1), np.arange(0.01, 1.0, 0.01)
+    outside, below = np.zeros(99), np.zeros(99)
+    coverages = np.round(np.arange(2, 100, 2) / 100, 2)
+    for _ in range(300):
+        calibrated = r.calibrate(Normal(0.0, 1.0))
+        below += far <= calibrated.quantile(grid)
+        for k, coverage in enumerate(coverages):
+            low, high = calibrated.interval(coverage)
+            outside[k] += not (low <= far <= high)
+        r = r.observe(Normal(0.0, 1.0), far)
+    assert np.abs(below - 300 * r.levels).max() <= 10 + 1e-9
+    assert np.all(outside[:49] <= 300 * (1 - coverages) + 20 + 1e-9)  # two ends, 10 misses each
+
+
+def test_exact_rate_of_uneven_levels_is_kept():
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        levels = np.sort(rng.choice(np.arange(1, 100), 6, replace=False)) / 100
+        rate = exact_rate(tuple(levels.tolist()))
+        r = OnlineRecalibrator(levels, rate)
+        for stream in (greedy, inverter, teaser):
+            assert worst_surplus(r, stream, 150) <= max(1, 1 / rate) + 1e-9
+
+
 def test_one_step_is_gradient_descent_with_the_right_sign():
     r = OnlineRecalibrator([0.2, 0.5, 0.8], rate=0.01).update(0.6)
     np.testing.assert_allclose(r.played, [0.202, 0.505, 0.798])
@@ -163,9 +231,8 @@ def test_overhang_stays_below_the_logarithm_of_the_number_of_levels():
 
 def test_a_million_updates():
     r = OnlineRecalibrator(3, rate=0.05)
-    us = np.random.default_rng(0).uniform(size=100_000)
-    for _ in range(10):
-        r = r.update_many(us)
+    us = np.random.default_rng(0).uniform(size=500_000)
+    r = r.update_many(us).update_many(np.ones(250_000)).update_many(np.zeros(250_000))
     assert r.count == 1_000_000
     assert np.abs(r.hits - r.count * r.levels).max() <= r.guarantee + 1e-6
 

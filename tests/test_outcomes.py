@@ -127,6 +127,7 @@ def test_quantile_regressors_give_a_table_and_never_cross():
         (lambda: Outcomes(np.array([np.inf])), "must be finite"),
         (lambda: Outcomes(np.zeros((2, 2))), "1-D"),
         (lambda: Outcomes().record(Normal(0.0, 1.0), np.nan), "`y` must be finite"),
+        (lambda: Outcomes().record(Normal([0.0, 1.0], 1.0), 1.0), "One outcome a forecast point"),
         (lambda: GaussianRegressor(SklearnQuantileRegressor()), "QuantileRegressors"),
         (lambda: QuantileRegressors({0.5: SklearnQuantileRegressor()}), "At least 2 levels"),
     ],

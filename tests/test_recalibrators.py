@@ -198,6 +198,8 @@ def test_bad_outcomes_are_refused(empty, bad):
 
 
 def test_other_bad_input(empty):
+    with pytest.raises(ValueError, match="`update` takes one PIT"):
+        empty.update([0.1, 0.2])
     with pytest.raises(ValueError, match="One outcome a forecast point"):
         empty.observe(Normal([0.0, 1.0], 1.0), [1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="must be 1-D"):
@@ -210,8 +212,8 @@ def test_other_bad_input(empty):
 
 def test_forecasts_with_tiny_std_do_not_overflow(empty):
     r = empty
-    for _ in range(3):
-        r = r.observe(Normal(0.0, 1e-300), 1.0)
+    for y in (1.0, 1e10, -1e300):
+        r = r.observe(Normal(0.0, 1e-300), y)
     check_monotone_and_finite(r)
 
 
@@ -224,6 +226,13 @@ def test_forecasts_with_tiny_std_do_not_overflow(empty):
         ({"kind": "online", "levels": 3, "rate": -1.0}, "`rate > 0` must hold, but got rate=-1"),
         ({"kind": "online", "levels": 3, "count": 2, "hits": [3, 0, 0]}, "`0 <= hits <= count`"),
         ({"kind": "online", "levels": 3, "count": 2, "hits": [1]}, "one count a level"),
+        ({"kind": "online", "levels": 2, "count": 9, "hits": [7, 2]}, "must not decrease"),
+        ({"kind": "online", "levels": 2, "count": 9}, "one count a level"),
+        ({"kind": "online", "levels": 2, "count": -1}, "one count a level"),
+        ({"kind": "gaussian", "count": 2, "total": 9.0, "squares": 1.0}, "No scores have"),
+        ({"kind": "gaussian", "total": float("nan")}, "`total` must be finite"),
+        ({"kind": []}, "`kind` must be one of"),
+        ([], "`kind` must be one of"),
         ({"kind": "leader", "centres": [0.0], "weights": []}, "one non-negative number a centre"),
         ({"kind": "regression", "model": "tree"}, "`model` must be"),
     ],
@@ -231,6 +240,11 @@ def test_forecasts_with_tiny_std_do_not_overflow(empty):
 def test_bad_states_are_refused(state, message):
     with pytest.raises(ValueError, match=message):
         recalibrator_from_dict(state)
+
+
+def test_gp_counts_repeated_pits():
+    r = RegressionRecalibrator("gp").update_many([0.5] * 1000)
+    assert r.inverse(0.5) > 0.9  # one distinct PIT, but no doubt about its share
 
 
 @pytest.mark.parametrize("make", [OnlineRecalibrator, LeaderRecalibrator, GaussianRecalibrator])

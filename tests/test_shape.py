@@ -98,6 +98,19 @@ def test_log_shortfall_gradient_survives_where_the_shortfall_underflows(shape):
     assert d_location[0] < 0 < d_scale[0]
 
 
+def test_shortfall_at_infinity(shape):
+    np.testing.assert_array_equal(shape.shortfall([-np.inf, np.inf]), [0.0, np.inf])
+    np.testing.assert_array_equal(shape.log_shortfall([-np.inf, np.inf]), [-np.inf, np.inf])
+
+
+def test_expectations_of_a_shape_with_a_far_outlier():
+    outlier = LeaderRecalibrator().update_scores([0.0, 1e5]).shape
+    closed = LocationScale([0.0], [1.0], outlier)
+    cells = Calibrated(Normal([0.0], [1.0]), outlier)
+    np.testing.assert_allclose(cells.crps([0.5]), closed.crps([0.5]), rtol=5e-3)
+    np.testing.assert_allclose(cells.mean(), closed.mean(), rtol=5e-3)
+
+
 def test_levels_played_at_infinity():
     shape = WarpedNormal([0.1, 0.5, 0.9], [0.0, 0.5, 1.0])
     np.testing.assert_array_equal(shape.quantile([0.1, 0.9]), [-np.inf, np.inf])
@@ -122,7 +135,7 @@ def test_unwarp_is_the_generalised_inverse(warped, p, u):
         assert shape.warp(p) <= u + 1e-12
 
 
-def test_compose_picks_the_simplest_exact_form(shape):
+def test_compose_picks_the_simplest_exact_form():
     normal = Normal([1.0, 2.0], [1.0, 3.0])
     assert compose(normal, Normal(0.0, 1.0)) is normal
     stretched = compose(normal, Normal(0.5, 2.0))

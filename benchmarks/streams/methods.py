@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
-from calibrant import LeaderRecalibrator, OnlineRecalibrator
+from calibrant import Normal, OnlineRecalibrator
 
 LEVELS = np.arange(1, 100) / 100
+RAW = Normal(0.0, 1.0)
 
 
 class Calibrant:
@@ -23,23 +24,10 @@ class Calibrant:
         self.recalibrator = OnlineRecalibrator(levels, rate)
 
     def play(self):
-        return self.recalibrator.shape.quantile(LEVELS)
+        return self.recalibrator.calibrate(RAW).quantile(self.recalibrator.levels)
 
     def see(self, z):
-        self.recalibrator = self.recalibrator.update(ndtr(z))
-
-
-class Leader:
-    """calibrant.LeaderRecalibrator: no promise, for comparison."""
-
-    def __init__(self, rate):
-        self.recalibrator = LeaderRecalibrator(1.0 / rate)
-
-    def play(self):
-        return self.recalibrator.shape.quantile(LEVELS)
-
-    def see(self, z):
-        self.recalibrator = self.recalibrator.update_scores([z])
+        self.recalibrator = self.recalibrator.observe(RAW, z)
 
 
 class Tracker:

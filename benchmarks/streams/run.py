@@ -6,6 +6,7 @@ python -m benchmarks.streams.run [coverage] [real] [throughput]
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -36,7 +37,7 @@ def main() -> None:
 def run_coverage() -> None:
     tasks = [
         {"method": method, "stream": stream, "rate": rate, "seed": seed}
-        for method in METHODS
+        for method in os.environ.get("METHODS", ",".join(METHODS)).split(",")
         for stream in STREAMS
         for rate in (RATES if method not in WITHOUT_RATE else (None,))
         for seed in range(REPETITIONS.get(method, 5))

@@ -22,13 +22,13 @@ def switching(played, surplus, levels, t, total, rng):
 
 
 def adversarial(played, surplus, levels, t, total, rng):
-    """Pick the gap between played quantiles that leaves some level as far off as possible."""
+    """Pick a place that leaves some level as far off as possible: in a gap, or on a quantile."""
     finite = np.clip(played, -40.0, 40.0)
     edges = np.concatenate([[-41.0], finite, [41.0]])
     gaps = np.flatnonzero(np.diff(edges) > 1e-9)
     if gaps.size == 0:
         return 0.0
-    outcomes = 0.5 * (edges[gaps] + edges[gaps + 1])
+    outcomes = np.concatenate([0.5 * (edges[gaps] + edges[gaps + 1]), finite])
     hits = outcomes[:, None] <= played
     furthest = np.abs(surplus + hits - levels).max(axis=1)
     return float(rng.choice(outcomes[furthest >= furthest.max() - 1e-12]))

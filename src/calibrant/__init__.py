@@ -1,6 +1,6 @@
-"""calibrant: Bayesian optimisation whose error bars are true.
+"""calibrant: error bars that are true.
 
-This is the recalibration library: any forecast in, a calibrated one out, on any stream of data.
+The recalibration library: any forecast in, a calibrated one out, on any stream of data.
 
     forecast ──────────────┬─▶ r.calibrate(forecast) ──▶ calibrated forecast: quantiles Q∘R
     (raw, made before y)   │         ▲

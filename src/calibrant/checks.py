@@ -55,7 +55,7 @@ def levels_grid(levels: int | ArrayLike) -> FloatArray:
     if isinstance(levels, (int, np.integer)) and not isinstance(levels, bool):
         if levels < 1:
             raise ValueError(f"`levels >= 1` must hold, but got levels={levels}.")
-        return np.arange(1, int(levels) + 1) / (int(levels) + 1)
+        return frozen(np.arange(1, int(levels) + 1) / (int(levels) + 1))
     grid = np.atleast_1d(as_floats("levels", levels))
     if grid.ndim != 1 or grid.size == 0:
         raise ValueError(f"`levels` must be a non-empty 1-D grid, but got shape {grid.shape}.")
@@ -64,7 +64,32 @@ def levels_grid(levels: int | ArrayLike) -> FloatArray:
         raise ValueError(f"`0 < level < 1` must hold, but got level={grid[bad][0]}{_place(bad)}.")
     if np.any(np.diff(grid) <= 0.0):
         raise ValueError("`levels` must be strictly increasing; pass `sorted(set(levels))`.")
-    return grid
+    return frozen(grid)
+
+
+def one_outcome_each(batch: tuple[int, ...], y: ArrayLike) -> FloatArray:
+    """Return finite outcomes, one for each point of a forecast of shape ``batch``."""
+    y = finite("y", y)
+    if y.shape != batch:
+        raise ValueError(
+            "One outcome a forecast point is needed, but got shape "
+            f"{y.shape} for a forecast of shape {batch}."
+        )
+    return y
+
+
+def coverage_level(coverage: float) -> float:
+    """Return the coverage of an interval, strictly between 0 and 1."""
+    if not 0.0 < coverage < 1.0:
+        raise ValueError(f"`0 < coverage < 1` must hold, but got coverage={coverage}.")
+    return coverage
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """Return a copy that cannot be written to: what is handed out stays what it was."""
+    copy = np.array(array)
+    copy.setflags(write=False)
+    return copy
 
 
 def _place(bad: np.ndarray) -> str:

@@ -10,10 +10,12 @@ from typing import Annotated, NoReturn
 import numpy as np
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 import calibrant
+from calibrant import checks
 from calibrant.csv_files import read_forecasts, write_quantiles
 from calibrant.demo import co2_stream
 from calibrant.forecast import Forecast
@@ -23,7 +25,7 @@ from calibrant.report import write_stream_report
 from calibrant.stream import Replay
 
 app = typer.Typer(
-    help="Bayesian optimisation and forecasts whose error bars are true.",
+    help="Forecasts whose error bars are true.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -45,7 +47,7 @@ class Kind(StrEnum):
 def main(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
-    """Bayesian optimisation and forecasts whose error bars are true."""
+    """Forecasts whose error bars are true."""
     if version:
         console.print(calibrant.__version__)
         raise typer.Exit
@@ -96,7 +98,7 @@ def recalibrate(
 ) -> None:
     """Recalibrate a file of forecasts and outcomes, in order, and say what it changed."""
     try:
-        wanted = [float(level) for level in levels.split(",")]
+        wanted = _parse_levels(levels)
         grid = np.unique([*np.arange(1, 100) / 100, *wanted])
         recalibrator = _load(state) or _new(kind, rate, strength, grid)
         forecast, y = read_forecasts(forecasts)
@@ -117,10 +119,23 @@ def recalibrate(
         if report is not None:
             console.print(f"Report: {write_stream_report(result, report, forecasts.name)}")
         if state is not None:
-            state.write_text(json.dumps(recalibrator.to_dict()), encoding="utf-8")
+            # Last of all, and in one stroke: a run that fails must not be learned from twice.
+            part = state.with_name(state.name + ".part")
+            part.write_text(json.dumps(recalibrator.to_dict()), encoding="utf-8")
+            part.replace(state)
             console.print(f"Recalibrator: {state}, {recalibrator!r}")
     except (ValueError, TypeError, OSError) as error:
         _fail(str(error))
+
+
+def _parse_levels(text: str) -> list[float]:
+    try:
+        levels = sorted({float(level) for level in text.split(",")})
+    except ValueError:
+        raise ValueError(
+            f"`--levels` must be numbers such as 0.1,0.5,0.9, but got {text}."
+        ) from None
+    return [float(level) for level in checks.levels_grid(levels)]
 
 
 def _new(kind: Kind, rate: float, strength: float, levels: FloatArray) -> Recalibrator:
@@ -171,10 +186,11 @@ def _print_summary(replay: Replay) -> None:
     summary = replay.summary()
     table = Table("score", "raw", "calibrated", title=f"{replay.y.size} outcomes")
     for name, before in summary["raw"].items():
-        table.add_row(name, f"{before:.4g}", f"{summary['calibrated'][name]:.4g}")
+        name_shown = f"{name} (m = 20 levels)" if name == "calibration score" else name
+        table.add_row(name_shown, f"{before:.4g}", f"{summary['calibrated'][name]:.4g}")
     console.print(table)
 
 
 def _fail(message: str) -> NoReturn:
-    errors.print(f"[red]Error:[/red] {message}", highlight=False)
+    errors.print(f"[red]Error:[/red] {escape(message)}", highlight=False)
     raise typer.Exit(1)

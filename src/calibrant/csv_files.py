@@ -27,6 +27,9 @@ def read_forecasts(path: Path) -> tuple[Forecast, FloatArray]:
         header = [name.strip() for name in reader.fieldnames or []]
         reader.fieldnames = header
         rows = [(reader.line_num, row) for row in reader]
+    repeated = {name for name in header if header.count(name) > 1}
+    if repeated:
+        raise ValueError(f"{path} has more than one column {sorted(repeated)[0]!r}.")
     if "y" not in header:
         raise ValueError(f"{path} must have a column `y`, but its header is {header}.")
     if not rows:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 import numpy as np
@@ -36,6 +37,8 @@ def reliability(pits: Mapping[str, ArrayLike], levels: int = 99) -> go.Figure:
     figure = _figure("forecast level p", "share of outcomes below the p-quantile")
     grid = np.concatenate([[0.0], checks.levels_grid(levels), [1.0]])
     smallest = min(np.size(values) for values in _labelled(pits).values())
+    if smallest == 0:
+        raise ValueError("At least one outcome is needed to draw a reliability curve.")
     half = 1.96 * np.sqrt(grid * (1.0 - grid) / smallest)
     _add_band(figure, grid, np.clip(grid - half, 0, 1), np.clip(grid + half, 0, 1), _GREY, "chance")
     figure.add_scatter(
@@ -56,6 +59,8 @@ def reliability(pits: Mapping[str, ArrayLike], levels: int = 99) -> go.Figure:
 def pit_histogram(pits: Mapping[str, ArrayLike], bins: int = 20) -> go.Figure:
     """Draw histograms of PITs: flat if calibrated, a bowl if over-confident, a hill if timid."""
     figure = _figure("PIT", "density")
+    if bins < 1:
+        raise ValueError(f"`bins >= 1` must hold, but got bins={bins}.")
     edges = np.linspace(0.0, 1.0, bins + 1)
     for colour, (label, values) in zip(_colours(), _labelled(pits).items(), strict=False):
         counts = np.histogram(checks.probabilities("pits", values), edges)[0]
@@ -107,6 +112,8 @@ def ribbon(
     x = np.arange(1, y.size + 1) if x is None else np.asarray(x)
     figure = _figure("", "outcome")
     ends = [np.asarray(end, dtype=float) for pair in _labelled(intervals).values() for end in pair]
+    if y.ndim != 1 or y.size == 0 or any(end.shape != y.shape for end in ends):
+        raise ValueError("`y` must be 1-D and not empty, with one lower and upper end an outcome.")
     seen = np.concatenate([y, *(end[np.isfinite(end)] for end in ends)])
     margin = 0.1 * float(np.ptp(seen))
     floor, ceiling = seen.min() - margin, seen.max() + margin
@@ -166,5 +173,5 @@ def _labelled(items: Mapping[str, Value]) -> Mapping[str, Value]:
     return items
 
 
-def _colours() -> list[str]:
-    return list(PALETTE) * 3
+def _colours() -> Iterator[str]:
+    return itertools.cycle(PALETTE)

@@ -19,10 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp, ndtr, ndtri
+from scipy.stats import rv_continuous
 
 from calibrant import checks
 from calibrant.gaussian import (
     EDGE_SCORE,
+    LARGEST_SCORE,
+    SCORE_LIMIT,
     FloatArray,
     density,
     hinge,
@@ -91,9 +94,9 @@ class Forecast(ABC):
 
     def interval(self, coverage: float) -> tuple[FloatArray, FloatArray]:
         """Return the ends of the central interval that should hold ``coverage`` of outcomes."""
-        if not 0.0 < coverage < 1.0:
-            raise ValueError(f"`0 < coverage < 1` must hold, but got coverage={coverage}.")
-        return self.quantile(0.5 - 0.5 * coverage), self.quantile(0.5 + 0.5 * coverage)
+        # Rounded to the level that is meant: 0.5 − 0.5·0.8 is not 0.1.
+        tail = round(0.5 - 0.5 * checks.coverage_level(coverage), 12)
+        return self.quantile(tail), self.quantile(1.0 - tail)
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Draw ``size`` independent outcomes for every point: shape ``(size, *batch)``."""
@@ -119,7 +122,8 @@ class Normal(Forecast):
         return Normal(self._mean[index], self._std[index])
 
     def score(self, y: ArrayLike) -> FloatArray:
-        return np.asarray((checks.as_floats("y", y) - self._mean) / self._std)
+        with np.errstate(over="ignore"):  # a tiny std may put an outcome infinitely far away
+            return np.asarray((checks.as_floats("y", y) - self._mean) / self._std)
 
     def at_score(self, z: ArrayLike) -> FloatArray:
         return np.asarray(self._mean + self._std * np.asarray(z, dtype=float))
@@ -191,8 +195,10 @@ class Mixture(Forecast):
         return np.asarray((self.weights * self._means).sum(axis=-1))
 
     def std(self) -> FloatArray:
-        between = self._means - self.mean()[..., None]
-        return np.asarray(np.sqrt((self.weights * (self._stds**2 + between**2)).sum(axis=-1)))
+        distance = np.hypot(self._stds, self._means - self.mean()[..., None])
+        largest = distance.max(axis=-1, keepdims=True)  # squares of tiny or huge numbers vanish
+        share = (self.weights * (distance / largest) ** 2).sum(axis=-1)
+        return np.asarray(largest[..., 0] * np.sqrt(share))
 
     def crps(self, y: ArrayLike) -> FloatArray:
         # E|Y − y| − ½ E|Y − Y'|; differences of components are normal again.
@@ -220,7 +226,7 @@ class ScipyForecast(Forecast):
     """Any frozen continuous distribution of ``scipy.stats``, such as ``stats.t(5, loc, scale)``."""
 
     def __init__(self, distribution: Any) -> None:
-        if not (hasattr(distribution, "logsf") and hasattr(distribution, "kwds")):
+        if not isinstance(getattr(distribution, "dist", None), rv_continuous):
             raise TypeError(
                 "`distribution` must be a frozen continuous scipy.stats distribution, such as "
                 f"scipy.stats.t(df=5, loc=mean, scale=std), but got {distribution!r}."
@@ -228,7 +234,8 @@ class ScipyForecast(Forecast):
         self._distribution = distribution
         arguments = (*distribution.args, *distribution.kwds.values())
         self._batch = np.broadcast_shapes(*(np.shape(a) for a in arguments))
-        if not np.all(np.isfinite(distribution.ppf(0.5))):
+        self._median = distribution.ppf(0.5)
+        if not np.all(np.isfinite(self._median)):
             raise ValueError("`distribution` has invalid parameters: its median is not a number.")
 
     def __repr__(self) -> str:
@@ -251,13 +258,20 @@ class ScipyForecast(Forecast):
 
     def score(self, y: ArrayLike) -> FloatArray:
         y = checks.as_floats("y", y)
-        with np.errstate(divide="ignore"):
-            return score_from_logs(self._distribution.logcdf(y), self._distribution.logsf(y))
+        with np.errstate(all="ignore"):  # some distributions compute their tails carelessly
+            score = score_from_logs(self._distribution.logcdf(y), self._distribution.logsf(y))
+        score = np.clip(score, -SCORE_LIMIT, SCORE_LIMIT)
+        # Where a tail formula fails, the last score that a probability can express.
+        score = np.where(np.isnan(score), np.copysign(LARGEST_SCORE, y - self._median), score)
+        start, end = self._distribution.support()
+        score = np.where(y <= start, -SCORE_LIMIT, np.where(y >= end, SCORE_LIMIT, score))
+        return np.where(np.isinf(y), y, score)
 
     def at_score(self, z: ArrayLike) -> FloatArray:
         z = np.asarray(z, dtype=float)
-        below = self._distribution.ppf(ndtr(np.minimum(z, 0.0)))
-        above = self._distribution.isf(ndtr(-np.maximum(z, 0.0)))
+        with np.errstate(all="ignore"):
+            below = self._distribution.ppf(ndtr(np.minimum(z, 0.0)))
+            above = self._distribution.isf(ndtr(-np.maximum(z, 0.0)))
         return np.asarray(np.where(z < 0.0, below, above))
 
     def pdf(self, y: ArrayLike) -> FloatArray:
@@ -279,8 +293,9 @@ class ScipyForecast(Forecast):
 
     def shortfall(self, v: ArrayLike) -> FloatArray:
         v = checks.as_floats("v", v)
-        split = np.clip(self.score(v), -EDGE_SCORE, EDGE_SCORE)
-        return self._integrate(-EDGE_SCORE, split, lambda q, z: np.maximum(v - q, 0.0))
+        split = np.clip(self.score(v), -27.0, EDGE_SCORE)
+        start = np.minimum(-EDGE_SCORE, split - 10.0)  # what lies lower is 1e-20 of it
+        return self._integrate(start, split, lambda q, z: np.maximum(v - q, 0.0))
 
     def log_shortfall(self, v: ArrayLike) -> FloatArray:
         with np.errstate(divide="ignore"):
@@ -308,4 +323,4 @@ def _broadcast(**arrays: FloatArray) -> list[FloatArray]:
     except ValueError as error:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         raise ValueError(f"Shapes must agree, but got {shapes}.") from error
-    return [np.array(array) for array in broadcast]  # copies: a forecast owns its numbers
+    return [checks.frozen(array) for array in broadcast]  # a forecast owns its numbers

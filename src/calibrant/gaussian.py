@@ -15,6 +15,7 @@ FloatArray = NDArray[np.float64]
 
 PIT_RESOLUTION = 2.0**-53  # a probability closer to 1 than this is 1 in double precision
 EDGE_SCORE = float(-ndtri(PIT_RESOLUTION))  # ≈ 8.21: where a PIT stops telling outcomes apart
+SCORE_LIMIT = 1e6  # scores beyond a million std are read as a million: sums of squares stay finite
 LOG_SQRT_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 # The normal score of the smallest probability that a double can hold, 5e-324.
@@ -23,7 +24,7 @@ LARGEST_SCORE = float(-ndtri(np.nextafter(0.0, 1.0)))
 
 def density(z: ArrayLike) -> FloatArray:
     """Return φ(z)."""
-    z = np.asarray(z, dtype=float)
+    z = np.clip(z, -40.0, 40.0)  # φ(40) is 0 in double precision, and 1e200² would overflow
     return np.asarray(np.exp(-0.5 * z * z - LOG_SQRT_2PI))
 
 
@@ -81,15 +82,21 @@ def squared_cdf_integral(z: ArrayLike) -> FloatArray:
 def mean_absolute(mean: ArrayLike, std: ArrayLike) -> FloatArray:
     """Return E|Y| for Y ~ N(mean, std²)."""
     mean, std = np.asarray(mean, dtype=float), np.asarray(std, dtype=float)
-    v = mean / std
+    v = _standardised(mean, 0.0, std)
     return np.asarray(mean * (2.0 * ndtr(v) - 1.0) + 2.0 * std * density(v))
+
+
+def _standardised(y: FloatArray, mean: FloatArray | float, std: FloatArray) -> FloatArray:
+    """Return (y − mean)/std, kept small enough that its square is finite."""
+    with np.errstate(over="ignore"):
+        return np.clip((y - mean) / std, -1e150, 1e150)
 
 
 def mixture_score(
     y: FloatArray, log_weights: FloatArray, means: FloatArray, stds: FloatArray
 ) -> FloatArray:
     """Return Φ⁻¹(F(y)) for a mixture of normals; components lie along the last axis."""
-    v = (y[..., None] - means) / stds
+    v = _standardised(y[..., None], means, stds)
     p = np.asarray((np.exp(log_weights) * ndtr(v)).sum(axis=-1))
     score = np.array(ndtri(p))
     tail = ~((p > 1e-3) & (p < 1.0 - 1e-3))  # where p has lost digits, logarithms have not

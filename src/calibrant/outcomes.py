@@ -6,15 +6,16 @@ The sets differ only in where the forecasts come from:
 set                forecast of the i-th outcome                             fits
 =================  =======================================================  ==================
 online             the one made before it happened; recorded as it goes     none
-time-series        by the model fitted to all earlier outcomes              N − first
-leave-one-out      by the model fitted to all other outcomes                N
+time-series        by the model fitted to all earlier outcomes              N − first + 1
+leave-one-out      by the model fitted to all other outcomes                N + 1
 k-fold             by the model fitted to the other folds                   k
 =================  =======================================================  ==================
 
 Only the online set carries the guarantee of online recalibration. A fitted model that knows its
 leave-one-out or one-step-ahead scores in closed form (a Gaussian process reads them off its
 Cholesky factor) may offer ``leave_one_out_scores()`` or ``one_step_ahead_scores()``; these are
-used instead of refits, with the model's hyper-parameters as they are.
+used instead of refits, with the model's hyper-parameters as they are. (Hence the + 1: one fit to
+see whether it does.)
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Outcomes:
     scores: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
-        scores = checks.finite("scores", self.scores)
+        scores = checks.frozen(checks.finite("scores", self.scores))
         if scores.ndim != 1:
             raise ValueError(f"`scores` must be 1-D, but got shape {scores.shape}.")
         object.__setattr__(self, "scores", scores)
@@ -89,7 +90,7 @@ class Outcomes:
 
     def record(self, forecast: Forecast, y: ArrayLike) -> Outcomes:
         """Return the log with the outcomes y of a forecast that was made before them."""
-        scores = np.ravel(forecast.score(checks.finite("y", y)))
+        scores = np.ravel(forecast.score(checks.one_outcome_each(forecast.batch, y)))
         return Outcomes(np.concatenate([self.scores, scores]))
 
     def recalibrate(self, recalibrator: Recalibrator) -> Recalibrator:

@@ -19,7 +19,8 @@ class Quantiles(Forecast):
     Between levels the quantile function is linear in the normal score z, so the forecast is a
     piece of a Gaussian there; beyond the outermost levels the last slope goes on, which gives
     Gaussian tails and full support. All expectations are closed forms. Equal neighbouring
-    quantiles are point masses.
+    quantiles are point masses; an outcome on one has the score of the whole mass, so the PITs of
+    a right forecast with point masses are not uniform, and recalibrating it is no use.
 
     Args:
         levels: k ≥ 2 strictly increasing levels inside (0, 1).
@@ -29,7 +30,7 @@ class Quantiles(Forecast):
 
     def __init__(self, levels: ArrayLike, values: ArrayLike) -> None:
         grid = checks.levels_grid(np.atleast_1d(checks.as_floats("levels", levels)))
-        values = np.array(checks.finite("values", values))
+        values = checks.frozen(checks.finite("values", values))
         if grid.size < 2:
             raise ValueError(f"At least 2 levels are needed, but got {grid.size}.")
         if values.ndim == 0 or values.shape[-1] != grid.size:
@@ -45,12 +46,12 @@ class Quantiles(Forecast):
                 f"{f' at point {row[0] if len(row) == 1 else row}' if row else ''}; "
                 "pass `np.sort(values, axis=-1)` to rearrange crossing quantiles."
             )
-        if np.any(values[..., -1] == values[..., 0]):
-            raise ValueError("The quantiles of a point must not all be equal: it has no spread.")
         self._levels, self._values = grid, values
         self._knots = ndtri(grid)
         slopes = steps / np.diff(self._knots)
         whole = ((values[..., -1] - values[..., 0]) / (self._knots[-1] - self._knots[0]))[..., None]
+        if not np.all(whole > 0.0):
+            raise ValueError("The quantiles of a point must not all be equal: it has no spread.")
         # A tail that starts from a point mass has no slope of its own: it takes the overall one.
         first = np.where(slopes[..., :1] > 0.0, slopes[..., :1], whole)
         last = np.where(slopes[..., -1:] > 0.0, slopes[..., -1:], whole)
@@ -107,7 +108,8 @@ class Quantiles(Forecast):
         return self._moment(np.zeros(self.batch), 1)
 
     def std(self) -> FloatArray:
-        return np.sqrt(self._moment(self.mean(), 2))
+        spread = self._values[..., -1] - self._values[..., 0]  # the unit: squares must not vanish
+        return np.asarray(spread * np.sqrt(self._moment(self.mean(), 2, spread)))
 
     def crps(self, y: ArrayLike) -> FloatArray:
         z = self.score(checks.finite("y", y))[..., None]
@@ -133,10 +135,11 @@ class Quantiles(Forecast):
         rows = np.broadcast_to(table, (*piece.shape, table.shape[-1]))
         return np.asarray(np.take_along_axis(rows, piece[..., None], axis=-1)[..., 0])
 
-    def _moment(self, centre: FloatArray, power: int) -> FloatArray:
-        """Return E[(Y − centre)^power], power 1 or 2, from Y = a + b·z on each piece."""
-        a = self._anchor_values - self._slopes * self._anchor_knots - centre[..., None]
-        b = self._slopes
+    def _moment(self, centre: FloatArray, power: int, unit: ArrayLike = 1.0) -> FloatArray:
+        """Return E[((Y − centre)/unit)^power], power 1 or 2, from Y = a + b·z on each piece."""
+        unit = np.asarray(unit)[..., None]
+        a = (self._anchor_values - self._slopes * self._anchor_knots - centre[..., None]) / unit
+        b = self._slopes / unit
         mass = np.diff(ndtr(self._edges))
         phi = density(self._edges)
         first = -np.diff(phi)  # ∫ zφ

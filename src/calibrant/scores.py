@@ -55,7 +55,7 @@ def miscalibration_area(pits: ArrayLike) -> float:
 
 def pit_coverage(pits: ArrayLike, coverage: float) -> float:
     """Return the share of PITs inside the central interval that should hold ``coverage``."""
-    _check_coverage(coverage)
+    checks.coverage_level(coverage)
     u = _non_empty(checks.probabilities("pits", pits))
     return float(np.mean(np.abs(u - 0.5) <= 0.5 * coverage))
 
@@ -94,21 +94,10 @@ def sharpness(forecast: Forecast) -> float:
 
 
 def _outcomes(forecast: Forecast, y: ArrayLike) -> FloatArray:
-    y = _non_empty(checks.finite("y", y))
-    if y.shape != forecast.batch:
-        raise ValueError(
-            "One outcome a forecast point is needed, but got shape "
-            f"{y.shape} for a forecast of shape {forecast.batch}."
-        )
-    return y
+    return _non_empty(checks.one_outcome_each(forecast.batch, y))
 
 
 def _non_empty(array: FloatArray) -> FloatArray:
     if array.size == 0:
         raise ValueError("At least one outcome is needed to compute a score, but got none.")
     return array
-
-
-def _check_coverage(coverage: float) -> None:
-    if not 0.0 < coverage < 1.0:
-        raise ValueError(f"`0 < coverage < 1` must hold, but got coverage={coverage}.")

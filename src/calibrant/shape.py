@@ -91,7 +91,7 @@ class LocationScale(Forecast):
 class Calibrated(Forecast):
     """Any forecast read through a shape: its quantile function is Q∘R.
 
-    CDF and quantiles are exact; expectations are sums over 2048 cells of outcomes.
+    CDF and quantiles are exact; expectations are sums over some 2,000 cells of outcomes.
     """
 
     def __init__(self, forecast: Forecast, shape: Forecast) -> None:
@@ -111,7 +111,9 @@ class Calibrated(Forecast):
         return self.shape.score(self.forecast.score(y))
 
     def at_score(self, z: ArrayLike) -> FloatArray:
-        return self.forecast.at_score(self.shape.at_score(z))
+        inner = self.shape.at_score(z)
+        # A level played at ±∞ means just that, also where the raw forecast's support is bounded.
+        return np.where(np.isinf(inner), inner, self.forecast.at_score(inner))
 
     def pdf(self, y: ArrayLike) -> FloatArray:
         z = self.forecast.score(y)
@@ -144,17 +146,20 @@ class Calibrated(Forecast):
             return np.log(self.shortfall(v))
 
     def _cells(self, ndim: int) -> tuple[FloatArray, FloatArray]:
-        """Cut the outcomes into cells, even in raw score: return their edges, and G in the middle.
+        """Cut the outcomes into cells: return their edges, and G in their middles.
 
-        The cells reach as far as the calibrated forecast does, and at least to ±8.2; mass at ±∞
-        is counted at the ends. Only G is evaluated, which needs no inversion of the shape.
+        Edges are quantiles of the raw forecast at even scores out to ±8.2, and of the calibrated
+        one, which may reach further. Mass at ±∞ is counted at the ends.
         """
-        ends = self.shape.at_score(np.array([-EDGE_SCORE, EDGE_SCORE]))
-        reach = np.where(np.isinf(ends), 0.0, ends)
-        scores = np.linspace(min(reach[0], -EDGE_SCORE), max(reach[1], EDGE_SCORE), 2049)
+        even = np.linspace(-EDGE_SCORE, EDGE_SCORE, 1793)
+        own = self.shape.at_score(even[::7])
+        scores = np.unique(np.concatenate([even, own[np.isfinite(own)]]))
         column = (-1,) + (1,) * max(ndim, len(self.batch))
+        edges = self.forecast.at_score(scores.reshape(column))
+        finite = np.where(np.isfinite(edges), edges, np.nan)
+        edges = np.clip(edges, np.nanmin(finite, axis=0), np.nanmax(finite, axis=0))
         middle = self.shape.cdf(0.5 * (scores[1:] + scores[:-1]))
-        return self.forecast.at_score(scores.reshape(column)), middle.reshape(column)
+        return edges, middle.reshape(column)
 
     def _moments(self) -> tuple[FloatArray, FloatArray]:
         edges, cdf = self._cells(len(self.batch))

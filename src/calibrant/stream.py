@@ -94,12 +94,9 @@ def replay(
         levels: the levels at which quantiles are kept.
         progress: called with the number of outcomes done, after each.
     """
-    y = checks.finite("y", y)
-    if y.ndim != 1 or forecast.batch != y.shape:
-        raise ValueError(
-            "`y` must be 1-D with one outcome a forecast point, but got shape "
-            f"{y.shape} for a forecast of shape {forecast.batch}."
-        )
+    y = checks.one_outcome_each(forecast.batch, y)
+    if y.ndim != 1:
+        raise ValueError(f"A stream is 1-D, but got outcomes of shape {y.shape}.")
     grid = checks.levels_grid(levels)
     pits, crps = np.empty(y.size), np.empty(y.size)
     quantiles = np.empty((y.size, grid.size))

@@ -57,7 +57,10 @@ class WarpedNormal(Forecast):
 
     def warp(self, p: ArrayLike) -> FloatArray:
         """Return R(p), exactly the given value at each grid level."""
-        return np.asarray(np.interp(checks.probabilities("p", p), self._levels, self._warped))
+        p = checks.probabilities("p", p)
+        knot, at_knot = _nearest(self._levels, p)
+        inner = np.interp(p, self._levels, self._warped)
+        return np.asarray(np.where(at_knot, self._warped[knot], inner))
 
     def unwarp(self, u: ArrayLike) -> FloatArray:
         """Return G(u) = sup{p : R(p) ≤ u}, the CDF of the recalibrated PIT."""
@@ -90,10 +93,8 @@ class WarpedNormal(Forecast):
         low, high = p < first, p > last
         inner[low] = _tail_score(z[low], self._warped[1], first)
         inner[high] = -_tail_score(-z[high], 1.0 - self._warped[-2], 1.0 - last)
-        # Φ(Φ⁻¹(p)) is p up to rounding; at the levels of the table nothing may be rounded.
-        knot = np.minimum(np.searchsorted(self._level_scores, z), self._levels.size - 1)
-        at_level = self._level_scores[knot] == z
-        inner[at_level] = self._warped_scores[knot[at_level]]
+        knot, at_knot = _nearest(self._level_scores, z)
+        inner[at_knot] = self._warped_scores[knot[at_knot]]
         return inner
 
     def pdf(self, y: ArrayLike) -> FloatArray:
@@ -127,8 +128,10 @@ class WarpedNormal(Forecast):
     def shortfall(self, v: ArrayLike) -> FloatArray:
         z = checks.as_floats("v", v)
         segments = self._segments
-        length, linear, _ = segments.integrals(np.minimum(z[..., None], segments.edges))
-        return np.asarray(np.where(segments.upper, length - linear, linear).sum(axis=-1))  # ∫ G
+        finite = np.clip(z, -1e300, 1e300)
+        length, linear, _ = segments.integrals(np.minimum(finite[..., None], segments.edges))
+        integral = np.where(segments.upper, length - linear, linear).sum(axis=-1)  # ∫ G
+        return np.where(np.isposinf(z), np.inf, np.where(np.isneginf(z), 0.0, integral))
 
     def log_shortfall(self, v: ArrayLike) -> FloatArray:
         z = checks.as_floats("v", v)
@@ -183,9 +186,21 @@ class _Segments:
         return length, linear, squared
 
 
+def _nearest(knots: FloatArray, x: FloatArray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the knot next to each x, and whether x is that knot up to rounding.
+
+    Where R jumps to ±∞ the last bit of a level decides: 0.5 − 0.5·0.8 must mean 0.1.
+    """
+    above = np.clip(np.searchsorted(knots, x), 1, knots.size - 1)
+    with np.errstate(invalid="ignore"):  # the outermost knots may be infinite
+        knot = np.where(np.abs(x - knots[above - 1]) < np.abs(knots[above] - x), above - 1, above)
+        near = np.abs(x - knots[knot]) <= 1e-14 * (1.0 + np.abs(x))
+    return knot, near | (x == knots[knot])
+
+
 def _tail_score(z: FloatArray, numerator: float, denominator: float) -> FloatArray:
     """Return Φ⁻¹(Φ(z)·numerator/denominator), precise however small Φ(z) is."""
     if numerator == 0.0 or z.size == 0:
         return np.full_like(z, -np.inf)
-    log_p = log_ndtr(z) + np.log(numerator / denominator)
+    log_p = log_ndtr(z) + np.log(numerator) - np.log(denominator)
     return np.asarray(ndtri_exp(np.minimum(log_p, np.log(numerator))))

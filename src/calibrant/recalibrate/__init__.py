@@ -36,8 +36,8 @@ _KINDS: dict[str, type[Recalibrator]] = {
 
 def recalibrator_from_dict(state: Mapping[str, Any]) -> Recalibrator:
     """Rebuild a recalibrator from what its ``to_dict`` returned, perhaps out of a JSON file."""
-    kind = state.get("kind")
-    if kind not in _KINDS:
+    kind = state.get("kind") if isinstance(state, Mapping) else None
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"`kind` must be one of {sorted(_KINDS)}, but got kind={kind!r}.")
     fields = {name: value for name, value in state.items() if name != "kind"}
     try:

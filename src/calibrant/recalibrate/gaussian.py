@@ -34,6 +34,9 @@ class GaussianRecalibrator(Recalibrator):
 
     def __post_init__(self) -> None:
         checks.positive("strength", self.strength)
+        checks.finite("total", self.total)
+        if self.count < 0 or not self.squares * max(self.count, 1) >= self.total**2 * (1 - 1e-9):
+            raise ValueError("No scores have this `count`, `total` (Σ z) and `squares` (Σ z²).")
 
     @property
     def shape(self) -> Normal:

@@ -13,14 +13,19 @@ that it may be averaged with. Two facts bound it:
 By induction E(a, b) ≤ η·e(a, b) with e computed by that recursion (``overhang``). Dropping the
 last bracket gives the plain form e ≤ 1/2 + … + 1/K < ln K. Hence, for any rate and any sequence,
 |N| ≤ max(1, 1/η) + max e. And no level is held back by its block (third rule in ``online.py``)
-unless one level must be hit and another, in the same or a higher block, must be missed. That
-needs θ_i − θ_j > 1 + (1 − η)(p_i + 1 − p_j), while one separation between c and c + 1 leaves
-θ_i − θ_j ≤ η·(e(i, c) + e′(c + 1, j) + 1 − (p_j − p_i)), e′ being the mirror image of e. Where
-the latter is smaller for all i ≤ c < j, |N| ≤ max(1, 1/η) exactly: with 99 even levels for all
-rates up to 0.199.
+unless a level i must be hit and a level j, in the same or a higher block, must be missed. For
+η ≤ 1 that needs θ_i − θ_j > 1 + (1 − η)(p_i + 1 − p_j). But, e′ being the mirror image of e,
 
-Some growth with K is in the nature of the task: even a player who chooses the outcomes cannot
-keep the surplus of many levels below 1 at all times (it is the discrepancy of a sequence).
+* i < j in one block: the last separation, between some c and c + 1, left
+  θ_i − θ_j ≤ η·(e(i, c) + e′(c + 1, j) + 1 − (p_j − p_i)), and it has shrunk since;
+* i < j in two blocks that end in c and start in c′ > c: θ_i − θ_j ≤ η·(e(i, c) + e′(c′, j));
+* j < i in one block from s to t: θ_i − θ_j ≤ η·(e(i, t) + e′(s, j)).
+
+Where these are small enough for all i, j, |N| ≤ max(1, 1/η) exactly: ``exact_rate``, 0.199 for 99
+even levels.
+
+Some growth with K seems to be in the nature of the task: a player who chooses the outcomes
+himself, greedily, lets the surplus of 99 levels grow to 1.5 (it is the discrepancy of a sequence).
 """
 
 from __future__ import annotations
@@ -46,13 +51,21 @@ def exact_rate(levels: tuple[float, ...]) -> float:
     """Return the largest rate at which non-crossing levels provably cost nothing."""
     p = np.array(levels)
     above, below = overhang(levels), _overhang_below(levels)
-    best = 1.0 if p.size == 1 else np.inf
-    for i in range(p.size - 1):
-        for j in range(i + 1, p.size):
-            apart = float((above[i, i:j] + below[i + 1 : j + 1, j]).max()) + 1.0 - (p[j] - p[i])
-            room = p[i] + 1.0 - p[j]
-            best = min(best, (1.0 + room) / (apart + room))
-    return min(float(best), 1.0)
+    best = 1.0
+    for i in range(p.size):
+        for j in range(p.size):
+            if i < j:
+                together = (above[i, i:j] + below[i + 1 : j + 1, j]).max() + 1.0 - (p[j] - p[i])
+                furthest = np.maximum.accumulate(above[i, i:j])
+                apart = (furthest + below[i + 1 : j + 1, j]).max()
+                difference = max(together, apart)
+            elif j < i:
+                difference = above[i, i:].max() + below[: j + 1, j].max()
+            else:
+                continue  # a level cannot have too many hits and too few
+            room = p[i] + 1.0 - p[j]  # θ_i − θ_j ≤ rate·difference must be ≤ 1 + (1 − rate)·room
+            best = min(best, (1.0 + room) / (difference + room))
+    return float(best)
 
 
 @lru_cache(maxsize=64)

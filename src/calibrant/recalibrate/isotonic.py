@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from calibrant import checks
 from calibrant.gaussian import FloatArray
 from calibrant.recalibrate.protocol import Recalibrator, as_pits, as_scores
 from calibrant.warped import WarpedNormal
@@ -26,7 +27,7 @@ class IsotonicRecalibrator(Recalibrator):
     """
 
     def __init__(self, pits: ArrayLike = ()) -> None:
-        self._pits = np.sort(as_pits(pits))
+        self._pits = checks.frozen(np.sort(as_pits(pits)))
 
     def __repr__(self) -> str:
         return f"IsotonicRecalibrator({self._pits.size} outcomes)"

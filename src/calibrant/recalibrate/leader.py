@@ -56,12 +56,12 @@ class LeaderRecalibrator(Recalibrator):
         self._bandwidth = (
             None if bandwidth is None else float(checks.positive("bandwidth", bandwidth))
         )
-        self._centres = as_scores(centres)
-        self._weights = checks.finite("weights", weights)
+        self._centres = checks.frozen(as_scores(centres))
+        self._weights = checks.frozen(checks.finite("weights", weights))
         if self._weights.shape != self._centres.shape or np.any(self._weights < 0.0):
             raise ValueError("`weights` must hold one non-negative number a centre.")
         self._square_weights = float(square_weights)
-        if self._weights.size and self._square_weights <= 0.0:
+        if self._weights.size and not 0.0 < self._square_weights < np.inf:
             raise ValueError("`square_weights > 0` must hold where there are weights.")
 
     def __repr__(self) -> str:
@@ -104,9 +104,14 @@ class LeaderRecalibrator(Recalibrator):
     def update_scores(self, z: ArrayLike, weights: ArrayLike = 1.0) -> Self:
         """Return the recalibrator after normal scores ``z``, each counted with its weight."""
         z = as_scores(z)
-        weights = np.broadcast_to(checks.finite("weights", weights), z.shape)
-        if np.any(weights < 0.0):
-            raise ValueError(f"`weights >= 0` must hold, but got {weights.min()}.")
+        weights = checks.finite("weights", weights)
+        if weights.shape not in ((), z.shape):
+            raise ValueError(
+                f"One weight, or one a score, is needed, but got {weights.shape} for {z.shape}."
+            )
+        weights = np.broadcast_to(weights, z.shape)
+        if np.any((weights < 0.0) | (weights > 1e100) | ((weights > 0.0) & (weights < 1e-100))):
+            raise ValueError("`weights` must be 0 or between 1e-100 and 1e100.")
         # A bin's centre is the mean of its scores: a score alone in its bin is kept exactly.
         every_score = np.concatenate([self._centres, z])
         every_weight = np.concatenate([self._weights, weights])

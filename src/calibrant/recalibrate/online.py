@@ -31,6 +31,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import ndtr
 
 from calibrant import checks
+from calibrant.forecast import Forecast
 from calibrant.gaussian import FloatArray
 from calibrant.recalibrate.guarantee import largest_surplus
 from calibrant.recalibrate.protocol import Recalibrator, as_pits, as_scores
@@ -45,8 +46,10 @@ class OnlineRecalibrator(Recalibrator):
     """The theorem's recalibrator: after T outcomes, |coverage − p| ≤ ``guarantee``/T at each level.
 
     The promise holds for the grid levels, on any sequence of outcomes, if each forecast is made
-    before its outcome. Between levels R is interpolated. A level whose ``r(p)`` is 0 or 1 is
-    played at −∞ or +∞.
+    and calibrated before its outcome, after ``observe`` of all earlier ones. ``observe`` counts
+    outcomes at or below the calibrated quantiles; ``update``, with only a PIT to go by, counts
+    u ≤ R(p). Between levels R is interpolated. A level whose ``r(p)`` is 0 or 1 is played at −∞
+    or +∞.
 
     Args:
         levels: how many evenly spaced levels, or the levels themselves.
@@ -67,13 +70,14 @@ class OnlineRecalibrator(Recalibrator):
         self._levels = checks.levels_grid(levels)
         self._rate = float(checks.positive("rate", rate))
         self._count = int(count)
-        self._hits = np.zeros(self._levels.size, dtype=np.int64)
-        if hits is not None:
-            self._hits = np.array(hits, dtype=np.int64)
-            if self._hits.shape != self._levels.shape:
-                raise ValueError("`hits` must hold one count a level.")
-            if np.any(self._hits < 0) or np.any(self._hits > self._count):
-                raise ValueError("`0 <= hits <= count` must hold.")
+        hits = np.zeros(self._levels.size) if hits is None and count == 0 else hits
+        self._hits = checks.frozen(np.asarray(hits if hits is not None else [], dtype=np.int64))
+        if self._hits.shape != self._levels.shape:
+            raise ValueError("`hits` must hold one count a level.")
+        if np.any(self._hits < 0) or np.any(self._hits > self._count):
+            raise ValueError("`0 <= hits <= count` must hold.")
+        if np.any(np.diff(self._hits) < 0):
+            raise ValueError("`hits` must not decrease with the level: quantiles never crossed.")
 
     def __repr__(self) -> str:
         return (
@@ -85,6 +89,11 @@ class OnlineRecalibrator(Recalibrator):
     def levels(self) -> FloatArray:
         """The grid levels p."""
         return self._levels
+
+    @property
+    def rate(self) -> float:
+        """The step size η."""
+        return self._rate
 
     @property
     def count(self) -> int:
@@ -104,7 +113,7 @@ class OnlineRecalibrator(Recalibrator):
     @cached_property
     def played(self) -> FloatArray:
         """The levels q(p) at which raw forecasts are read, inside (0, 1) or ∓∞."""
-        return _play(self._levels, self._rate, self._count, self._hits)
+        return checks.frozen(_play(self._levels, self._rate, self._count, self._hits))
 
     @cached_property
     def shape(self) -> WarpedNormal:
@@ -129,11 +138,20 @@ class OnlineRecalibrator(Recalibrator):
             hits += u <= played
             count += 1
             played = _play(self._levels, self._rate, count, hits)
-        hits += pits[-1] <= played
-        return self._after(count + 1, hits)
+        return self._after(count + 1, hits + (pits[-1] <= played))
 
     def update_scores(self, z: ArrayLike) -> Self:
         return self.update_many(ndtr(as_scores(z)))
+
+    def _learn(self, forecast: Forecast, y: FloatArray) -> Self:
+        """Count hits on the quantiles shown, so that ties and rounding cannot part the two."""
+        recalibrator = self
+        for index in np.ndindex(forecast.batch):
+            point = forecast[index] if index else forecast
+            shown = recalibrator.calibrate(point).quantile(self._levels)
+            hits = recalibrator._hits + (y[index] <= shown)
+            recalibrator = recalibrator._after(recalibrator._count + 1, hits)
+        return recalibrator
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -149,6 +167,7 @@ class OnlineRecalibrator(Recalibrator):
         successor = object.__new__(type(self))
         successor._levels, successor._rate = self._levels, self._rate
         successor._count, successor._hits = count, hits
+        hits.setflags(write=False)
         return successor
 
 

@@ -20,12 +20,8 @@ from scipy.special import ndtri
 
 from calibrant import checks
 from calibrant.forecast import Forecast
-from calibrant.gaussian import PIT_RESOLUTION, FloatArray
+from calibrant.gaussian import PIT_RESOLUTION, SCORE_LIMIT, FloatArray
 from calibrant.shape import compose
-
-# Scores beyond a million standard deviations are read as a million, so that sums of squares
-# stay finite whatever a forecast with a tiny std is confronted with.
-SCORE_LIMIT = 1e6
 
 
 class Recalibrator(ABC):
@@ -52,7 +48,8 @@ class Recalibrator(ABC):
     def update_scores(self, z: ArrayLike) -> Self:
         """Return the recalibrator after outcomes with normal scores ``z``, taken in order.
 
-        Scores say more than PITs: those of 9 and of 40 standard deviations differ.
+        Scores say more than PITs: those of 9 and of 40 standard deviations differ. The leader and
+        the Gaussian recalibrator make use of that; those that live on PITs cannot.
         """
 
     @abstractmethod
@@ -61,17 +58,25 @@ class Recalibrator(ABC):
 
     def update(self, u: float) -> Self:
         """Return the recalibrator after one outcome with the PIT u = F(y)."""
-        return self.update_many(np.reshape(checks.as_floats("u", u), 1))
+        pit = checks.as_floats("u", u)
+        if pit.size != 1:
+            raise ValueError(
+                f"`update` takes one PIT, but got {pit.size}; pass them to `update_many`."
+            )
+        return self.update_many(pit.reshape(1))
 
     def observe(self, forecast: Forecast, y: ArrayLike) -> Self:
-        """Return the recalibrator after the outcomes y of a raw (not recalibrated) forecast."""
-        y = checks.finite("y", y)
-        if y.shape != forecast.batch:
-            raise ValueError(
-                "One outcome a forecast point is needed, but got shape "
-                f"{y.shape} for a forecast of shape {forecast.batch}."
-            )
-        return self.update_scores(np.ravel(forecast.score(y)))
+        """Return the recalibrator after the outcomes y of a raw (not recalibrated) forecast.
+
+        Several points are learned one after the other, as if each had been calibrated after the
+        outcome before it. Guarantees need that to be true: calibrate, see, observe, one by one.
+        """
+        return self._learn(forecast, checks.one_outcome_each(forecast.batch, y))
+
+    def _learn(self, forecast: Forecast, y: FloatArray) -> Self:
+        """Learn from checked outcomes: by their scores, unless a recalibrator knows better."""
+        scores = np.ravel(forecast.score(y))
+        return self.update_scores(np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT))
 
     def calibrate(self, forecast: Forecast) -> Forecast:
         """Return the calibrated forecast Q∘R."""
