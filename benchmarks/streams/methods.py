@@ -20,8 +20,8 @@ RAW = Normal(0.0, 1.0)
 class Calibrant:
     """calibrant.OnlineRecalibrator."""
 
-    def __init__(self, rate, levels=LEVELS):
-        self.recalibrator = OnlineRecalibrator(levels, rate)
+    def __init__(self, rate):
+        self.recalibrator = OnlineRecalibrator(LEVELS, rate)
 
     def play(self):
         return self.recalibrator.calibrate(RAW).quantile(self.recalibrator.levels)

@@ -12,9 +12,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+from scipy.special import ndtr
 
 import calibrant
-from benchmarks.streams.methods import LEVELS, METHODS, Calibrant
+from benchmarks.streams.methods import LEVELS, METHODS, RAW
 from benchmarks.streams.streams import STREAMS
 from calibrant.gaussian import EDGE_SCORE
 
@@ -102,7 +103,8 @@ def run_real() -> None:
 
 def run_throughput() -> None:
     tasks = [
-        {"method": "calibrant online", "levels": k, "past": past}
+        {"method": method, "levels": k, "past": past}
+        for method in ("calibrant online: update(u)", "calibrant online: observe(forecast, y)")
         for k in (9, 99, 999)
         for past in (0, 1_000, 100_000)
     ]
@@ -134,11 +136,15 @@ def measure(task: dict) -> dict:
 def _updater(task: dict, past: np.ndarray):
     """Return a function that feeds one outcome and leaves the next forecast ready to be read."""
     match task["method"]:
-        case "calibrant online":
-            levels = np.arange(1, task["levels"] + 1) / (task["levels"] + 1)
-            method = Calibrant(0.01, levels)
-            method.recalibrator = method.recalibrator.update_scores(past)
-            return lambda z: (method.see(z), method.recalibrator.played)
+        case "calibrant online: update(u)" | "calibrant online: observe(forecast, y)" as name:
+            state = [calibrant.OnlineRecalibrator(task["levels"]).update_scores(past)]
+
+            def update(z):
+                r = state[0]
+                state[0] = r.update(float(ndtr(z))) if "update" in name else r.observe(RAW, z)
+                return state[0].played
+
+            return update
         case "calibrant leader":
             state = [calibrant.LeaderRecalibrator().update_scores(past)]
 

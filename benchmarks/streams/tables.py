@@ -173,7 +173,7 @@ def throughput() -> str:
         lines.append(f"| {method} | {levels or 'all'} | {cells} |")
     lines += [
         "",
-        "ACI keeps all past scores sorted; crepes is fitted anew to all residuals at each outcome, as a",
+        "`observe` also works out the 99 quantiles that it counts on. ACI keeps all past scores sorted; crepes is fitted anew to all residuals at each outcome, as a",
         "stream would need it (the coverage table refits every 100 outcomes, to finish).",
     ]
     return "\n".join(lines)

@@ -89,7 +89,7 @@ class WarpedNormal(Forecast):
         z = np.asarray(z, dtype=float)
         p = ndtr(z)
         first, last = self._levels[1], self._levels[-2]
-        inner = np.array(ndtri(self.warp(p)))
+        inner = np.array(ndtri(np.interp(p, self._levels, self._warped)))
         low, high = p < first, p > last
         inner[low] = _tail_score(z[low], self._warped[1], first)
         inner[high] = -_tail_score(-z[high], 1.0 - self._warped[-2], 1.0 - last)
