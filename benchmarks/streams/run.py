@@ -1,6 +1,9 @@
 """Run the stream benchmark; results are JSON lines, one a run, and a finished run is not repeated.
 
-python -m benchmarks.streams.run [coverage] [real] [throughput]
+    python -m benchmarks.streams.run [coverage] [real] [throughput]
+
+To share the work among processes, METHODS="calibrant online" or METHODS="crepes,MAPIE ACI" picks
+some of the methods.
 """
 
 from __future__ import annotations

@@ -70,14 +70,18 @@ class OnlineRecalibrator(Recalibrator):
         self._levels = checks.levels_grid(levels)
         self._rate = float(checks.positive("rate", rate))
         self._count = int(count)
-        hits = np.zeros(self._levels.size) if hits is None and count == 0 else hits
-        self._hits = checks.frozen(np.asarray(hits if hits is not None else [], dtype=np.int64))
-        if self._hits.shape != self._levels.shape:
-            raise ValueError("`hits` must hold one count a level.")
-        if np.any(self._hits < 0) or np.any(self._hits > self._count):
+        if hits is None:
+            if count != 0:
+                raise ValueError(f"`hits` must come with `count`, but got count={count} alone.")
+            hits = np.zeros(self._levels.size)
+        counts = checks.finite("hits", hits)
+        if counts.shape != self._levels.shape or np.any(counts != np.rint(counts)):
+            raise ValueError("`hits` must hold one whole number a level.")
+        if np.any(counts < 0) or np.any(counts > self._count):
             raise ValueError("`0 <= hits <= count` must hold.")
-        if np.any(np.diff(self._hits) < 0):
+        if np.any(np.diff(counts) < 0):
             raise ValueError("`hits` must not decrease with the level: quantiles never crossed.")
+        self._hits = checks.frozen(counts.astype(np.int64))
 
     def __repr__(self) -> str:
         return (
