@@ -61,8 +61,8 @@ def test_warped_normal_shortfall_and_crps_for_any_monotone_table(warped, v):
 
     shortfall = integrate(cdf, -12, v)
     crps = integrate(lambda z: cdf(z) ** 2, -12, v) + integrate(lambda z: (1 - cdf(z)) ** 2, v, 12)
-    np.testing.assert_allclose(shape.shortfall(v), shortfall, atol=2e-8)
-    np.testing.assert_allclose(shape.crps(v), crps, atol=2e-8)
+    np.testing.assert_allclose(shape.shortfall(v), shortfall, atol=1e-9)
+    np.testing.assert_allclose(shape.crps(v), crps, atol=1e-9)
     assert np.isfinite([shape.mean(), shape.std(), shape.log_shortfall(v)]).all()
 
 

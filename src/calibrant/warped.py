@@ -149,8 +149,8 @@ class _Segments:
     """G as lines between knots, for expectations: infinite knots are read at ±8.2.
 
     Where a segment lies in the lower half, G = lift + slope·Φ(z); in the upper half,
-    1 − G = lift + slope·Φ(−z): so neither tail is a difference of large numbers. A segment next
-    to no width is a point mass.
+    1 − G = lift + slope·Φ(−z): so neither tail is a difference of large numbers. A segment of
+    next to no width is a point mass in its middle.
     """
 
     def __init__(self, levels: FloatArray, warped: FloatArray) -> None:
@@ -161,15 +161,19 @@ class _Segments:
         self.upper = knots[:-1] + knots[1:] > 1.0
         self.upper[[0, -1]] = False, True  # whatever rounding says
         tail = np.where(self.upper, 1.0 - knots[:-1], knots[1:])
-        wide = width > 1e-7 * tail
+        wide = width > 1e-8 * tail
         self.slope = np.divide(mass, width, out=np.zeros_like(mass), where=wide)
+        from_above = (1.0 - levels[1:]) - self.slope * (1.0 - knots[1:])
+        from_below = levels[:-1] - self.slope * knots[:-1]
+        middle = 0.5 * (levels[:-1] + levels[1:])
         self.lift = np.where(
-            self.upper,
-            (1.0 - levels[1:]) - self.slope * (1.0 - knots[1:]),
-            levels[:-1] - self.slope * knots[:-1],
+            wide,
+            np.where(self.upper, from_above, from_below),
+            np.where(self.upper, 1.0 - middle, middle),
         )
         self.point_mass = np.where(wide, 0.0, mass)
-        self.place = np.where(wide, 0.0, self.edges[:-1])
+        self.place = np.zeros_like(mass)
+        self.place[~wide] = 0.5 * (self.edges[:-1] + self.edges[1:])[~wide]
 
     def integrals(self, edges: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Integrate 1, L and L² from edge to edge, L = lift + slope·Φ(±z) being G or 1 − G."""
