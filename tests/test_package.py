@@ -12,7 +12,8 @@ PAGES = [ROOT / "README.md", ROOT / "docs" / "guide.md"]
 
 
 def test_importing_calibrant_loads_nothing_heavy():
-    code = "import calibrant, sys; print(*sorted(m.split('.')[0] for m in sys.modules))"
+    code = "import calibrant, sys; assert 'scipy.stats' not in sys.modules; "
+    code += "print(*sorted(m.split('.')[0] for m in sys.modules))"
     loaded = set(subprocess.check_output([sys.executable, "-c", code], text=True).split())
     heavy = {"torch", "botorch", "sklearn", "pandas", "plotly", "optuna", "statsmodels", "rich"}
     assert not loaded & heavy

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp, ndtr, ndtri
-from scipy.stats import rv_continuous
 
 from calibrant import checks
 from calibrant.gaussian import (
@@ -226,6 +225,10 @@ class ScipyForecast(Forecast):
     """Any frozen continuous distribution of ``scipy.stats``, such as ``stats.t(5, loc, scale)``."""
 
     def __init__(self, distribution: Any) -> None:
+        from scipy.stats import (
+            rv_continuous,
+        )  # slow to import, and loaded already by who comes here
+
         if not isinstance(getattr(distribution, "dist", None), rv_continuous):
             raise TypeError(
                 "`distribution` must be a frozen continuous scipy.stats distribution, such as "

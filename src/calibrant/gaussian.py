@@ -127,6 +127,7 @@ def mixture_at_score(
     def excess(y: FloatArray) -> FloatArray:
         return np.asarray(mixture_score(y, log_weights, means, stds) - target)
 
+    enough = 4e-15 * (1.0 + np.abs(target))  # a score is hardly computed more precisely
     f_low, f_high = excess(low), excess(high)
     last_side = np.zeros(shape)
     for step in range(200):  # each third step halves the bracket: 200 steps are 66 halvings
@@ -144,8 +145,8 @@ def mixture_at_score(
         f_high = np.where(up, np.where(last_side > 0, 0.5 * f_high, f_high), f)
         f_low = np.where(up, f, np.where(last_side < 0, 0.5 * f_low, f_low))
         low, high = np.where(up, y, low), np.where(up, high, y)
-        exact = f == 0.0
-        low, high = np.where(exact, y, low), np.where(exact, y, high)
+        found = np.abs(f) <= enough
+        low, high = np.where(found, y, low), np.where(found, y, high)
         last_side = np.where(up, 1.0, -1.0)
     root = 0.5 * (low + high)
     return np.where(np.broadcast_to(infinite, shape), np.broadcast_to(z, shape), root)
