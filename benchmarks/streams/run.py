@@ -172,8 +172,10 @@ def _updater(task: dict, past: np.ndarray):
             method = METHODS[name](0.01)
             if name == "ACI per level":
                 method.past = np.concatenate([[-np.inf], np.sort(past), [np.inf]])
-            elif past.size:
-                method.model.update(np.zeros((past.size, 1)), past)
+            else:  # MAPIE takes no more at once than it was fitted to
+                for chunk in np.array_split(past, max(1, past.size // 100)):
+                    if chunk.size:
+                        method.model.update(np.zeros((chunk.size, 1)), chunk)
             return lambda z: (method.see(z), method.play())
 
 
