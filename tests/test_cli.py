@@ -87,7 +87,7 @@ def test_state_is_kept_between_runs(gaussian_file, tmp_path):
         assert json.loads(state.read_text())["count"] == 400 * run
 
 
-@pytest.mark.parametrize("kind", ["online", "leader", "gaussian", "isotonic"])
+@pytest.mark.parametrize("kind", ["online", "chain", "leader", "gaussian", "isotonic"])
 def test_every_kind_runs(kind, gaussian_file):
     assert runner.invoke(app, ["recalibrate", gaussian_file, "--kind", kind]).exit_code == 0
 

@@ -8,6 +8,8 @@ from scipy import stats
 from scipy.special import ndtr
 
 from calibrant import (
+    ChainRecalibrator,
+    GaussianRecalibrator,
     LeaderRecalibrator,
     Normal,
     OnlineRecalibrator,
@@ -193,6 +195,21 @@ def test_intervals_and_levels_written_in_other_ways_keep_the_promise(far):
         r = r.observe(Normal(0.0, 1.0), far)
     assert np.abs(below - 300 * r.levels).max() <= 10 + 1e-9
     assert np.all(outside[:49] <= 300 * (1 - coverages) + 20 + 1e-9)  # two ends, 10 misses each
+
+
+@pytest.mark.parametrize("first", [GaussianRecalibrator(), LeaderRecalibrator()], ids=repr)
+def test_a_chain_keeps_the_promise_of_its_second_link(first):
+    """Whatever the first makes of the forecasts, on outcomes that sit on the quantiles shown."""
+    then = OnlineRecalibrator(9, rate=0.1)
+    r, hits, rng = ChainRecalibrator(first, then), np.zeros(9), np.random.default_rng(0)
+    for t in range(1, 301):
+        forecast = Normal(np.sin(t), 0.2)
+        shown = r.calibrate(forecast).quantile(then.levels)
+        finite = shown[np.isfinite(shown)]
+        y = float(rng.choice(finite)) if finite.size and t % 3 else 3.0 * rng.standard_normal()
+        hits += y <= shown
+        r = r.observe(forecast, y)
+        assert np.abs(hits - t * then.levels).max() <= then.guarantee + 1e-9
 
 
 def test_exact_rate_of_uneven_levels_is_kept():

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
 
-from calibrant import Normal, OnlineRecalibrator
+from calibrant import ChainRecalibrator, Normal, OnlineRecalibrator
 
 LEVELS = np.arange(1, 100) / 100
 RAW = Normal(0.0, 1.0)
@@ -28,6 +28,16 @@ class Calibrant:
 
     def see(self, z):
         self.recalibrator = self.recalibrator.observe(RAW, z)
+
+
+class CalibrantChain(Calibrant):
+    """calibrant.ChainRecalibrator: location and scale first, then online."""
+
+    def __init__(self, rate):
+        self.recalibrator = ChainRecalibrator(then=OnlineRecalibrator(LEVELS, rate))
+
+    def play(self):
+        return self.recalibrator.calibrate(RAW).quantile(LEVELS)
 
 
 class Tracker:
@@ -145,6 +155,7 @@ class Mapie:
 
 METHODS = {
     "calibrant online": Calibrant,
+    "calibrant chain": CalibrantChain,
     "plain lazy projection": LazyProjection,
     "clipped state": ClippedState,
     "sorted afterwards": SortedAfterwards,

@@ -52,6 +52,7 @@ STREAMS = {
 
 def recalibrators() -> dict[str, calibrant.Recalibrator]:
     return {
+        "chain: gaussian, then online": calibrant.ChainRecalibrator(),
         "online, rate 0.01 (default)": calibrant.OnlineRecalibrator(),
         "online, rate 0.05": calibrant.OnlineRecalibrator(rate=0.05),
         "leader": calibrant.LeaderRecalibrator(),

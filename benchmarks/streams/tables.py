@@ -43,7 +43,7 @@ def coverage() -> str:
         "the place that leaves some level as far off as possible. A referee counts outcomes at or below",
         "the played quantiles. The figure is the worst level's |hits − p·T|, divided by max(1, 1/rate):",
         "**1.00 or less keeps the promise** |coverage − p| ≤ max(1, 1/rate)/T. First *at T*, then the",
-        "largest *at any time* up to T; the worst over repetitions (30 for calibrant, 5 for the others,",
+        "largest *at any time* up to T; the worst over repetitions (30 for calibrant online, 5 for the others,",
         "1 for MAPIE, which is slow and gets T = 5,000). Crossings: share of steps at which some",
         "played quantile was below the one of a lower level (under 0.1 %, which rounding of Φ⁻¹ can do, is none).",
         "",
@@ -65,11 +65,12 @@ def coverage() -> str:
             crossings = np.mean([r["crossing_steps"] / r["steps"] for r in chosen])
             cells.append("none" if crossings < 1e-3 else f"{crossings:.0%}")
             lines.append(f"| {method} | {rate or '–'} | " + " | ".join(cells) + " |")
-    exact = [r for r in results if r["method"] == "calibrant online" and r["rate"] != 1.0]
+    ours = [r for r in results if r["method"].startswith("calibrant")]
+    exact = [r for r in ours if r["rate"] != 1.0]
     kept = all(r["surplus_at_any_time"] <= 1 / r["rate"] + 1e-6 for r in exact)
-    crossed = sum(r["crossing_steps"] for r in results if r["method"] == "calibrant online")
+    crossed = sum(r["crossing_steps"] for r in ours)
     guarantee = OnlineRecalibrator(LEVELS, 1.0).guarantee
-    fast = [r for r in results if r["method"] == "calibrant online" and r["rate"] == 1.0]
+    fast = [r for r in ours if r["rate"] == 1.0]
     worst = max(r["surplus_at_any_time"] for r in fast)
     at_end = max(r["surplus_at_end"] for r in fast)
     lines += [
@@ -97,7 +98,8 @@ def sharpness() -> str:
         "",
         "Twice the mean pinball loss over the 99 levels, which tends to the CRPS (infinite quantiles",
         "read at ±8.2); mean over repetitions. Coverage promised for less sharpness is no bargain:",
-        "large rates pay for their promise.",
+        "large rates pay for their promise. A chain (location and scale first, then online) is as sharp",
+        "as adaptive conformal inference on these streams, and does not cross.",
         "",
         "| method | rate | " + " | ".join(STREAMS) + " |",
         "|---|---|" + "---|" * len(STREAMS),

@@ -19,6 +19,7 @@ from calibrant.forecast import Forecast, Mixture, Normal, ScipyForecast
 from calibrant.outcomes import Outcomes
 from calibrant.quantiles import Quantiles
 from calibrant.recalibrate import (
+    ChainRecalibrator,
     GaussianRecalibrator,
     IdentityRecalibrator,
     IsotonicRecalibrator,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ChainRecalibrator",
     "Forecast",
     "GaussianRecalibrator",
     "IdentityRecalibrator",

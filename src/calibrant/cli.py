@@ -38,6 +38,7 @@ class Kind(StrEnum):
     """Which recalibrator to use."""
 
     ONLINE = "online"
+    CHAIN = "chain"
     LEADER = "leader"
     GAUSSIAN = "gaussian"
     ISOTONIC = "isotonic"
@@ -84,9 +85,9 @@ def recalibrate(
     ] = None,
     report: Annotated[Path | None, typer.Option(help="HTML page to write.")] = None,
     kind: Annotated[Kind, typer.Option(help="Which recalibrator.")] = Kind.ONLINE,
-    rate: Annotated[float, typer.Option(help="Step size of the online recalibrator.")] = 0.01,
+    rate: Annotated[float, typer.Option(help="Step size: online and chain.")] = 0.01,
     strength: Annotated[
-        float, typer.Option(help="Trust in the model, in outcomes: leader and gaussian.")
+        float, typer.Option(help="Trust in the model, in outcomes: chain, leader, gaussian.")
     ] = 10.0,
     levels: Annotated[
         str, typer.Option(help="Levels of the calibrated quantiles to write.")
@@ -142,6 +143,10 @@ def _new(kind: Kind, rate: float, strength: float, levels: FloatArray) -> Recali
     match kind:
         case Kind.ONLINE:
             return calibrant.OnlineRecalibrator(levels, rate)  # the promise at every level written
+        case Kind.CHAIN:
+            return calibrant.ChainRecalibrator(
+                calibrant.GaussianRecalibrator(strength), calibrant.OnlineRecalibrator(levels, rate)
+            )
         case Kind.LEADER:
             return calibrant.LeaderRecalibrator(strength=strength)
         case Kind.GAUSSIAN:

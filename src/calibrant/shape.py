@@ -171,7 +171,15 @@ class Calibrated(Forecast):
 
 
 def compose(forecast: Forecast, shape: Forecast) -> Forecast:
-    """Return the forecast recalibrated by a shape, in the simplest form that is exact."""
+    """Return the forecast recalibrated by a shape, in the simplest form that is exact.
+
+    A shape made of two is applied one after the other, so that the quantiles of a chain are the
+    same to the last bit whichever way it is put together.
+    """
+    if isinstance(shape, LocationScale):
+        return compose(compose(forecast, Normal(shape.location, shape.scale)), shape.shape)
+    if isinstance(shape, Calibrated):
+        return compose(compose(forecast, shape.forecast), shape.shape)
     if isinstance(shape, Normal) and shape.mean() == 0.0 and shape.std() == 1.0:
         return forecast
     if isinstance(forecast, Normal):

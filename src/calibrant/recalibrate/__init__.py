@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from calibrant.recalibrate.chain import ChainRecalibrator
 from calibrant.recalibrate.gaussian import GaussianRecalibrator
 from calibrant.recalibrate.identity import IdentityRecalibrator
 from calibrant.recalibrate.isotonic import IsotonicRecalibrator
@@ -14,6 +15,7 @@ from calibrant.recalibrate.protocol import Recalibrator
 from calibrant.recalibrate.regression import RegressionRecalibrator
 
 __all__ = [
+    "ChainRecalibrator",
     "GaussianRecalibrator",
     "IdentityRecalibrator",
     "IsotonicRecalibrator",
@@ -31,6 +33,7 @@ _KINDS: dict[str, type[Recalibrator]] = {
     "isotonic": IsotonicRecalibrator,
     "gaussian": GaussianRecalibrator,
     "regression": RegressionRecalibrator,
+    "chain": ChainRecalibrator,
 }
 
 
@@ -39,7 +42,11 @@ def recalibrator_from_dict(state: Mapping[str, Any]) -> Recalibrator:
     kind = state.get("kind") if isinstance(state, Mapping) else None
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"`kind` must be one of {sorted(_KINDS)}, but got kind={kind!r}.")
-    fields = {name: value for name, value in state.items() if name != "kind"}
+    fields = {
+        name: recalibrator_from_dict(value) if isinstance(value, Mapping) else value
+        for name, value in state.items()
+        if name != "kind"
+    }
     try:
         return _KINDS[kind](**fields)
     except TypeError as error:
