@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 def main() -> None:
     """Replay the demo's stream and save its reliability diagram."""
     stream = co2_stream()
-    result = calibrant.replay(stream.forecast, stream.y, calibrant.OnlineRecalibrator())
+    result = calibrant.replay(stream.forecast, stream.y, calibrant.ChainRecalibrator())
     figure = figures.reliability(
         {"fitted once, used for 34 years": result.raw_pits, "recalibrated online": result.pits}
     )

@@ -63,7 +63,7 @@ def demo(
         stream = co2_stream()
     except ImportError as error:
         _fail(str(error))
-    recalibrator = calibrant.OnlineRecalibrator()
+    recalibrator = calibrant.ChainRecalibrator()
     result = _replay_with_progress(stream.forecast, stream.y, recalibrator, stream.name)
     _print_summary(result)
     title = f"{stream.name}: a model fitted once, before and after recalibration"
