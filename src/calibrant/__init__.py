@@ -15,7 +15,7 @@ univariate distribution that turns every raw forecast into a calibrated one.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from calibrant.forecast import Forecast, Mixture, Normal, ScipyForecast
+from calibrant.forecast import Forecast, Mixture, Normal
 from calibrant.outcomes import Outcomes
 from calibrant.quantiles import Quantiles
 from calibrant.recalibrate import (
@@ -29,6 +29,7 @@ from calibrant.recalibrate import (
     RegressionRecalibrator,
     recalibrator_from_dict,
 )
+from calibrant.scipy_forecast import ScipyForecast
 from calibrant.stream import Replay, replay
 
 if TYPE_CHECKING:

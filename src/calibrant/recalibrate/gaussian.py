@@ -15,7 +15,7 @@ from calibrant.gaussian import FloatArray
 from calibrant.recalibrate.protocol import Recalibrator, as_scores, scores_of_pits
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GaussianRecalibrator(Recalibrator):
     """Shift and stretch the scores: Z ~ N(a, b²) with a, b² the moments of what was seen.
 
@@ -37,6 +37,9 @@ class GaussianRecalibrator(Recalibrator):
         checks.finite("total", self.total)
         if self.count < 0 or not self.squares * max(self.count, 1) >= self.total**2 * (1 - 1e-9):
             raise ValueError("No scores have this `count`, `total` (Σ z) and `squares` (Σ z²).")
+
+    def __repr__(self) -> str:
+        return f"GaussianRecalibrator(strength={self.strength:g}, count={self.count})"
 
     @property
     def shape(self) -> Normal:
