@@ -99,11 +99,15 @@ def test_inverse_round_trip(name, us, p):
 @given(us=pit_lists, p=st.floats(0.001, 0.999), u=st.floats(0.001, 0.999))
 def test_inverse_is_the_generalised_inverse_where_r_has_flat_parts(name, us, p, u):
     r = EMPTY[name].update_many(us)
-    if (
-        0.0 < r(p) < 1.0 or "chain" not in name
-    ):  # a chain's PITs may underflow to 0 between its links
+    # Elsewhere R(p) has underflowed to 0, or lost its digits close to 1.
+    if 1e-300 < r(p) < 1 - 1e-6 or name.startswith("online"):
         assert r.inverse(r(p)) >= p - 1e-9
     assert r(r.inverse(u)) <= u + 1e-9
+
+
+def test_rounding_does_not_push_a_pit_off_a_point_mass():
+    r = EMPTY["leader chain"].update_many([0.5, 0.5, 0.5, 0.0])
+    assert r.inverse(r(0.5)) >= 0.5
 
 
 @pytest.mark.parametrize("name", LEARNING)

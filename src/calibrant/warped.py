@@ -65,6 +65,9 @@ class WarpedNormal(Forecast):
     def unwarp(self, u: ArrayLike) -> FloatArray:
         """Return G(u) = sup{p : R(p) ≤ u}, the CDF of the recalibrated PIT."""
         u = checks.probabilities("u", u)
+        # At a jump of G the last bit of u decides, and u may come from a rounded R(p).
+        knot, at_knot = _nearest(self._warped, u)
+        u = np.where(at_knot & (u > 1e-9) & (u < 1.0 - 1e-9), self._warped[knot], u)
         segment = np.minimum(
             np.searchsorted(self._warped, u, side="right") - 1, self._warped.size - 2
         )
@@ -198,7 +201,7 @@ def _nearest(knots: FloatArray, x: FloatArray) -> tuple[np.ndarray, np.ndarray]:
     above = np.clip(np.searchsorted(knots, x), 1, knots.size - 1)
     with np.errstate(invalid="ignore"):  # the outermost knots may be infinite
         knot = np.where(np.abs(x - knots[above - 1]) < np.abs(knots[above] - x), above - 1, above)
-        near = np.abs(x - knots[knot]) <= 1e-14 * (1.0 + np.abs(x))
+        near = np.abs(x - knots[knot]) <= 1e-13 * (1.0 + np.abs(x))
     return knot, near | (x == knots[knot])
 
 
