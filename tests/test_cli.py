@@ -163,6 +163,20 @@ def test_bad_levels(levels, gaussian_file):
     assert "level" in result.output
 
 
+def test_names_with_brackets_are_shown_as_they_are(gaussian_file, tmp_path):
+    odd = tmp_path / "a[b].csv"
+    odd.write_bytes(Path(gaussian_file).read_bytes())
+    result = runner.invoke(app, ["recalibrate", str(odd), "--state", str(tmp_path / "[s].json")])
+    assert result.exit_code == 0, result.output
+    assert "[s].json" in result.output.replace("\n", "")
+
+
+def test_a_report_that_cannot_be_written_is_an_error_in_words(tmp_path):
+    result = runner.invoke(app, ["demo", "--report", str(tmp_path / "no" / "report.html")])
+    assert result.exit_code == 1
+    assert "Error:" in result.output
+
+
 def test_missing_file():
     result = runner.invoke(app, ["recalibrate", "nowhere.csv"])
     assert result.exit_code == 1

@@ -223,6 +223,9 @@ def test_other_bad_input(empty):
 def test_forecasts_with_tiny_std_do_not_overflow(empty):
     r = empty
     for y in (1.0, 1e10, -1e300):
+        calibrated = r.calibrate(Normal(0.0, 1e-300))
+        assert 0.0 <= calibrated.cdf(y) <= 1.0
+        assert np.isfinite(calibrated.crps(y))
         r = r.observe(Normal(0.0, 1e-300), y)
     check_monotone_and_finite(r)
 

@@ -27,7 +27,7 @@ def main() -> None:
 def introduction() -> str:
     return """# Streams: who keeps the promise?
 
-Regenerate with `make bench` (about 45 minutes on one core; finished runs are kept). Raw results:
+Regenerate with `make bench` (about an hour on one core; finished runs are kept). Raw results:
 `results/*.jsonl`, one line a run. This page is written by `tables.py`.
 """
 

@@ -10,7 +10,6 @@ from typing import Annotated, NoReturn
 import numpy as np
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -30,8 +29,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-console = Console()
-errors = Console(stderr=True)
+console = Console(markup=False, highlight=False)  # file names are not markup
+errors = Console(markup=False, highlight=False, stderr=True)
 
 
 class Kind(StrEnum):
@@ -61,13 +60,13 @@ def demo(
     """Recalibrate real forecasts of weekly CO₂ and write a report."""
     try:
         stream = co2_stream()
-    except ImportError as error:
+        recalibrator = calibrant.ChainRecalibrator()
+        result = _replay_with_progress(stream.forecast, stream.y, recalibrator, stream.name)
+        _print_summary(result)
+        title = f"{stream.name}: a model fitted once, before and after recalibration"
+        console.print(f"Report: {write_stream_report(result, report, title, stream.times)}")
+    except (ImportError, OSError) as error:
         _fail(str(error))
-    recalibrator = calibrant.ChainRecalibrator()
-    result = _replay_with_progress(stream.forecast, stream.y, recalibrator, stream.name)
-    _print_summary(result)
-    title = f"{stream.name}: a model fitted once, before and after recalibration"
-    console.print(f"Report: {write_stream_report(result, report, title, stream.times)}")
 
 
 @app.command()
@@ -171,7 +170,7 @@ def _replay_with_progress(
     levels: int | FloatArray = 99,
 ) -> Replay:
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
@@ -197,5 +196,5 @@ def _print_summary(replay: Replay) -> None:
 
 
 def _fail(message: str) -> NoReturn:
-    errors.print(f"[red]Error:[/red] {escape(message)}", highlight=False)
+    errors.print(f"Error: {message}", style="red")
     raise typer.Exit(1)

@@ -28,6 +28,7 @@ from calibrant.gaussian import (
     mean_absolute,
     mixture_at_score,
     mixture_score,
+    standardised,
 )
 
 
@@ -213,7 +214,7 @@ class Mixture(Forecast):
         return np.asarray(logsumexp(terms, axis=-1))
 
     def _standardised(self, y: ArrayLike) -> FloatArray:
-        return np.asarray((checks.as_floats("y", y)[..., None] - self._means) / self._stds)
+        return standardised(checks.as_floats("y", y)[..., None], self._means, self._stds)
 
 
 def _broadcast(**arrays: FloatArray) -> list[FloatArray]:

@@ -82,21 +82,22 @@ def squared_cdf_integral(z: ArrayLike) -> FloatArray:
 def mean_absolute(mean: ArrayLike, std: ArrayLike) -> FloatArray:
     """Return E|Y| for Y ~ N(mean, std²)."""
     mean, std = np.asarray(mean, dtype=float), np.asarray(std, dtype=float)
-    v = _standardised(mean, 0.0, std)
+    v = standardised(mean, 0.0, std)
     return np.asarray(mean * (2.0 * ndtr(v) - 1.0) + 2.0 * std * density(v))
 
 
-def _standardised(y: FloatArray, mean: FloatArray | float, std: FloatArray) -> FloatArray:
-    """Return (y − mean)/std, kept small enough that its square is finite."""
+def standardised(y: FloatArray, mean: FloatArray | float, std: FloatArray) -> FloatArray:
+    """Return (y − mean)/std; of a finite y, kept small enough that its square is finite."""
     with np.errstate(over="ignore"):
-        return np.clip((y - mean) / std, -1e150, 1e150)
+        v = (y - mean) / std
+    return np.where(np.isinf(y), v, np.clip(v, -1e150, 1e150))
 
 
 def mixture_score(
     y: FloatArray, log_weights: FloatArray, means: FloatArray, stds: FloatArray
 ) -> FloatArray:
     """Return Φ⁻¹(F(y)) for a mixture of normals; components lie along the last axis."""
-    v = _standardised(y[..., None], means, stds)
+    v = standardised(y[..., None], means, stds)
     p = np.asarray((np.exp(log_weights) * ndtr(v)).sum(axis=-1))
     score = np.array(ndtri(p))
     tail = ~((p > 1e-3) & (p < 1.0 - 1e-3))  # where p has lost digits, logarithms have not

@@ -21,7 +21,7 @@ from scipy.special import log_ndtr
 
 from calibrant import checks
 from calibrant.forecast import Forecast, Normal
-from calibrant.gaussian import EDGE_SCORE, FloatArray, density
+from calibrant.gaussian import EDGE_SCORE, FloatArray, density, standardised
 
 
 class LocationScale(Forecast):
@@ -85,7 +85,7 @@ class LocationScale(Forecast):
         return -ratio / self.scale, (1.0 - s * ratio) / self.scale
 
     def _standardised(self, y: ArrayLike) -> FloatArray:
-        return np.asarray((checks.as_floats("y", y) - self.location) / self.scale)
+        return standardised(checks.as_floats("y", y), self.location, self.scale)
 
 
 class Calibrated(Forecast):
@@ -151,8 +151,8 @@ class Calibrated(Forecast):
         Edges are quantiles of the raw forecast at even scores out to ±8.2, and of the calibrated
         one, which may reach further. Mass at ±∞ is counted at the ends.
         """
-        even = np.linspace(-EDGE_SCORE, EDGE_SCORE, 1793)
-        own = self.shape.at_score(even[::7])
+        even = np.linspace(-EDGE_SCORE, EDGE_SCORE, 1793)  # cells of 0.01: expectations to 1e-5
+        own = self.shape.at_score(even[::7])  # fewer, as each may be a root search
         scores = np.unique(np.concatenate([even, own[np.isfinite(own)]]))
         column = (-1,) + (1,) * max(ndim, len(self.batch))
         edges = self.forecast.at_score(scores.reshape(column))

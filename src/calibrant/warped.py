@@ -65,7 +65,8 @@ class WarpedNormal(Forecast):
     def unwarp(self, u: ArrayLike) -> FloatArray:
         """Return G(u) = sup{p : R(p) ≤ u}, the CDF of the recalibrated PIT."""
         u = checks.probabilities("u", u)
-        # At a jump of G the last bit of u decides, and u may come from a rounded R(p).
+        # At a jump of G the last bit of u decides, and u may come from a rounded R(p). Not so
+        # close to 0 and 1, where PITs differ by less than that and mean it.
         knot, at_knot = _nearest(self._warped, u)
         u = np.where(at_knot & (u > 1e-9) & (u < 1.0 - 1e-9), self._warped[knot], u)
         segment = np.minimum(
@@ -164,7 +165,7 @@ class _Segments:
         self.upper = knots[:-1] + knots[1:] > 1.0
         self.upper[[0, -1]] = False, True  # whatever rounding says
         tail = np.where(self.upper, 1.0 - knots[:-1], knots[1:])
-        wide = width > 1e-8 * tail
+        wide = width > 1e-8 * tail  # narrower, the slope magnifies rounding more than it resolves
         self.slope = np.divide(mass, width, out=np.zeros_like(mass), where=wide)
         from_above = (1.0 - levels[1:]) - self.slope * (1.0 - knots[1:])
         from_below = levels[:-1] - self.slope * knots[:-1]
@@ -196,7 +197,8 @@ class _Segments:
 def _nearest(knots: FloatArray, x: FloatArray) -> tuple[np.ndarray, np.ndarray]:
     """Find the knot next to each x, and whether x is that knot up to rounding.
 
-    Where R jumps to ±∞ the last bit of a level decides: 0.5 − 0.5·0.8 must mean 0.1.
+    Where R jumps to ±∞ the last bit of a level decides: 0.5 − 0.5·0.8 must mean 0.1. Going
+    through Φ and Φ⁻¹ costs some hundred last bits at most, which is 1e-13.
     """
     above = np.clip(np.searchsorted(knots, x), 1, knots.size - 1)
     with np.errstate(invalid="ignore"):  # the outermost knots may be infinite
