@@ -39,6 +39,31 @@ def positive(name: str, value: ArrayLike) -> FloatArray:
     return array
 
 
+def not_negative(name: str, value: ArrayLike) -> FloatArray:
+    """Return ``value`` as a float array of finite numbers, none below zero."""
+    array = finite(name, value)
+    bad = array < 0.0
+    if bad.any():
+        raise ValueError(
+            f"`{name} >= 0` must hold, but got {name}={array[bad].flat[0]}{_place(bad)}."
+        )
+    return array
+
+
+def training_data(
+    X: ArrayLike, y: ArrayLike, at_least: int = 1
+) -> tuple[FloatArray, FloatArray]:
+    """Return finite inputs of shape (n, d) and outcomes of shape (n,)."""
+    X, y = finite("X", X), finite("y", y)
+    if X.ndim != 2 or y.ndim != 1 or X.shape[0] != y.size:
+        raise ValueError(
+            f"`X` must have shape (n, d) and `y` shape (n,), but got {X.shape} and {y.shape}."
+        )
+    if y.size < at_least:
+        raise ValueError(f"At least {at_least} outcomes are needed, but got {y.size}.")
+    return X, y
+
+
 def probabilities(name: str, value: ArrayLike) -> FloatArray:
     """Return ``value`` as a float array inside [0, 1]."""
     array = as_floats(name, value)

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,41 +30,8 @@ from scipy.special import ndtr
 from calibrant import checks
 from calibrant.forecast import Forecast
 from calibrant.gaussian import FloatArray
+from calibrant.models.protocol import KnowsLeaveOneOut, KnowsOneStepAhead, Model
 from calibrant.recalibrate import Recalibrator
-
-
-class FittedModel(Protocol):
-    """A model after ``fit``."""
-
-    def predict(self, X: FloatArray) -> Forecast:
-        """Forecast the outcomes at the rows of X, observation noise included."""
-        ...
-
-
-class Model(Protocol):
-    """Anything that can be fitted; ``fit`` returns a fitted model and changes nothing else."""
-
-    def fit(self, X: FloatArray, y: FloatArray) -> FittedModel:
-        """Return the model fitted to outcomes y at the rows of X."""
-        ...
-
-
-@runtime_checkable
-class KnowsLeaveOneOut(Protocol):
-    """A fitted model with leave-one-out scores in closed form."""
-
-    def leave_one_out_scores(self) -> FloatArray:
-        """Return the normal score of each outcome under the model fitted to all others."""
-        ...
-
-
-@runtime_checkable
-class KnowsOneStepAhead(Protocol):
-    """A fitted model with one-step-ahead scores in closed form."""
-
-    def one_step_ahead_scores(self) -> FloatArray:
-        """Return the normal score of each outcome under the model fitted to the earlier ones."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -107,7 +73,7 @@ def leave_one_out(model: Model, X: ArrayLike, y: ArrayLike, *, refit: bool = Fal
         y: outcomes, shape (n,).
         refit: fit n times even if the model knows a closed form.
     """
-    X, y = _training_data(X, y, at_least=2)
+    X, y = checks.training_data(X, y, at_least=2)
     fitted = None if refit else model.fit(X, y)
     if isinstance(fitted, KnowsLeaveOneOut):
         return Outcomes(fitted.leave_one_out_scores())
@@ -116,7 +82,7 @@ def leave_one_out(model: Model, X: ArrayLike, y: ArrayLike, *, refit: bool = Fal
 
 def k_fold(model: Model, X: ArrayLike, y: ArrayLike, k: int, rng: np.random.Generator) -> Outcomes:
     """Score each outcome by the model fitted to the other of ``k`` random folds."""
-    X, y = _training_data(X, y, at_least=2)
+    X, y = checks.training_data(X, y, at_least=2)
     if not 2 <= k <= y.size:
         raise ValueError(f"`2 <= k <= n` must hold, but got k={k} for n={y.size} outcomes.")
     return _score_splits(model, X, y, _folds(rng.permutation(y.size), k))
@@ -135,7 +101,7 @@ def time_series(
             "N − k splits" for k = first.
         refit: fit n − first times even if the model knows a closed form.
     """
-    X, y = _training_data(X, y, at_least=2)
+    X, y = checks.training_data(X, y, at_least=2)
     if not 1 <= first < y.size:
         raise ValueError(f"`1 <= first < n` must hold, but got first={first} for n={y.size}.")
     fitted = None if refit else model.fit(X, y)
@@ -159,14 +125,3 @@ def _score_splits(model: Model, X: FloatArray, y: FloatArray, splits: Iterator[S
         forecast = model.fit(X[train], y[train]).predict(X[test])
         scores.update(zip(test.tolist(), np.ravel(forecast.score(y[test])), strict=True))
     return Outcomes(np.array([scores[i] for i in sorted(scores)]))
-
-
-def _training_data(X: ArrayLike, y: ArrayLike, at_least: int) -> tuple[FloatArray, FloatArray]:
-    X, y = checks.finite("X", X), checks.finite("y", y)
-    if X.ndim != 2 or y.ndim != 1 or X.shape[0] != y.size:
-        raise ValueError(
-            f"`X` must have shape (n, d) and `y` shape (n,), but got {X.shape} and {y.shape}."
-        )
-    if y.size < at_least:
-        raise ValueError(f"At least {at_least} outcomes are needed, but got {y.size}.")
-    return X, y

@@ -20,8 +20,10 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
 from calibrant import checks
+from calibrant.cells import EVEN_SCORES, CellForecast
 from calibrant.forecast import Forecast, Normal
-from calibrant.gaussian import EDGE_SCORE, FloatArray, density, standardised
+from calibrant.gaussian import FloatArray, density, standardised
+from calibrant.transformed import Transformed
 
 
 class LocationScale(Forecast):
@@ -88,7 +90,7 @@ class LocationScale(Forecast):
         return standardised(checks.as_floats("y", y), self.location, self.scale)
 
 
-class Calibrated(Forecast):
+class Calibrated(CellForecast):
     """Any forecast read through a shape: its quantile function is Q∘R.
 
     CDF and quantiles are exact; expectations are sums over some 2,000 cells of outcomes.
@@ -121,53 +123,11 @@ class Calibrated(Forecast):
             ratio = self.shape.pdf(z) / density(z)  # g(u), the density of recalibrated PITs
         return self.forecast.pdf(y) * np.where(np.isfinite(ratio), ratio, 0.0)
 
-    def mean(self) -> FloatArray:
-        return self._moments()[0]
-
-    def std(self) -> FloatArray:
-        return self._moments()[1]
-
-    def crps(self, y: ArrayLike) -> FloatArray:
-        y = checks.finite("y", y)
-        edges, cdf = self._cells(y.ndim)
-        below = np.clip(y - edges[:-1], 0.0, np.diff(edges, axis=0))
-        above = np.clip(edges[1:] - y, 0.0, np.diff(edges, axis=0))
-        inside = (cdf**2 * below + (1.0 - cdf) ** 2 * above).sum(axis=0)
-        return np.asarray(inside + np.maximum(edges[0] - y, 0.0) + np.maximum(y - edges[-1], 0.0))
-
-    def shortfall(self, v: ArrayLike) -> FloatArray:
-        v = checks.as_floats("v", v)
-        edges, cdf = self._cells(v.ndim)
-        below = np.clip(v - edges[:-1], 0.0, np.diff(edges, axis=0))
-        return np.asarray((cdf * below).sum(axis=0) + np.maximum(v - edges[-1], 0.0))
-
-    def log_shortfall(self, v: ArrayLike) -> FloatArray:
-        with np.errstate(divide="ignore"):
-            return np.log(self.shortfall(v))
-
-    def _cells(self, ndim: int) -> tuple[FloatArray, FloatArray]:
-        """Cut the outcomes into cells: return their edges, and G in their middles.
-
-        Edges are quantiles of the raw forecast at even scores out to ±8.2, and of the calibrated
-        one, which may reach further. Mass at ±∞ is counted at the ends.
-        """
-        even = np.linspace(-EDGE_SCORE, EDGE_SCORE, 1793)  # cells of 0.01: expectations to 1e-5
-        own = self.shape.at_score(even[::7])  # fewer, as each may be a root search
-        scores = np.unique(np.concatenate([even, own[np.isfinite(own)]]))
-        column = (-1,) + (1,) * max(ndim, len(self.batch))
-        edges = self.forecast.at_score(scores.reshape(column))
-        finite = np.where(np.isfinite(edges), edges, np.nan)
-        edges = np.clip(edges, np.nanmin(finite, axis=0), np.nanmax(finite, axis=0))
-        middle = self.shape.cdf(0.5 * (scores[1:] + scores[:-1]))
-        return edges, middle.reshape(column)
-
-    def _moments(self) -> tuple[FloatArray, FloatArray]:
-        edges, cdf = self._cells(len(self.batch))
-        # Between the middles of two cells lies the mass around the edge that they share.
-        ends = np.zeros((1,) * cdf.ndim)
-        mass = np.diff(np.concatenate([ends, cdf, ends + 1.0]), axis=0)
-        mean = (mass * edges).sum(axis=0)
-        return np.asarray(mean), np.sqrt((mass * (edges - mean) ** 2).sum(axis=0))
+    def _cut(self) -> tuple[Forecast, FloatArray, Forecast]:
+        # At quantiles of the raw forecast, and at the calibrated one's, which may reach further.
+        own = self.shape.at_score(EVEN_SCORES[::7])  # fewer, as each may be a root search
+        scores = np.unique(np.concatenate([EVEN_SCORES, own[np.isfinite(own)]]))
+        return self.forecast, scores, self.shape
 
 
 def compose(forecast: Forecast, shape: Forecast) -> Forecast:
@@ -182,6 +142,8 @@ def compose(forecast: Forecast, shape: Forecast) -> Forecast:
         return compose(compose(forecast, shape.forecast), shape.shape)
     if isinstance(shape, Normal) and shape.mean() == 0.0 and shape.std() == 1.0:
         return forecast
+    if isinstance(forecast, Transformed):  # recalibrate in the model's units, where it is Gaussian
+        return Transformed(compose(forecast.forecast, shape), forecast.outputs)
     if isinstance(forecast, Normal):
         if isinstance(shape, Normal):  # a Gaussian stays Gaussian
             return Normal(forecast.at_score(shape.mean()), forecast.std() * shape.std())

@@ -1,0 +1,75 @@
+"""Which outcomes an optimiser learns its recalibration from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from calibrant.gaussian import FloatArray
+from calibrant.models.protocol import FittedModel, KnowsLeaveOneOut, KnowsOneStepAhead, Model
+from calibrant.outcomes import Outcomes, leave_one_out, time_series
+
+
+class Splits(StrEnum):
+    """Whose forecast scores an outcome."""
+
+    ONLINE = "online"  # the one made before it was evaluated
+    LEAVE_ONE_OUT = "leave-one-out"  # the model's without it
+    TIME_SERIES = "time-series"  # the model's from the earlier ones
+
+
+@dataclass(frozen=True)
+class CalibrationSet:
+    """A way to score the outcomes so far (the paper's CREATESPLITS).
+
+    Args:
+        splits: "leave-one-out", "time-series" or "online".
+        refit: fit the model anew for each split; by default hyper-parameters stay, and a Gaussian
+            process has all scores in closed form.
+        symmetric: count each score with both signs, so that spread and tails are learned but no
+            shift. Points are chosen for being forecast too low; a shift learned from them would
+            be applied to all others.
+        first: size of the first training set of a time series.
+    """
+
+    splits: Splits | str = Splits.LEAVE_ONE_OUT
+    refit: bool = False
+    symmetric: bool = True
+    first: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "splits", Splits(self.splits))
+        if self.first < 1:
+            raise ValueError(f"`first >= 1` must hold, but got first={self.first}.")
+
+    def outcomes(
+        self, model: Model, fitted: FittedModel, X: FloatArray, y: FloatArray, online: Outcomes
+    ) -> Outcomes:
+        """Return the scores to learn from.
+
+        Args:
+            model: to fit again where that is needed.
+            fitted: the model fitted to all of X and y.
+            X: inputs so far, (n, d).
+            y: outcomes so far, (n,).
+            online: scores of outcomes under the forecasts made before them.
+        """
+        scores = self._scores(model, fitted, X, y, online)
+        return Outcomes(np.concatenate([scores, -scores]) if self.symmetric else scores)
+
+    def _scores(
+        self, model: Model, fitted: FittedModel, X: FloatArray, y: FloatArray, online: Outcomes
+    ) -> FloatArray:
+        if self.splits is Splits.ONLINE:
+            return online.scores
+        if y.size < 2 or (self.splits is Splits.TIME_SERIES and y.size <= self.first):
+            return np.empty(0)
+        if self.splits is Splits.LEAVE_ONE_OUT:
+            if isinstance(fitted, KnowsLeaveOneOut) and not self.refit:
+                return fitted.leave_one_out_scores()
+            return leave_one_out(model, X, y, refit=True).scores
+        if isinstance(fitted, KnowsOneStepAhead) and not self.refit:
+            return fitted.one_step_ahead_scores()[self.first :]
+        return time_series(model, X, y, first=self.first, refit=True).scores

@@ -1,0 +1,139 @@
+"""The point of the cube where a criterion is largest.
+
+A quasi-random screening finds the promising regions; from the best few points, L-BFGS-B follows
+the gradient in the continuous coordinates, all starts at once, and single changes of integers and
+categories are tried in between. A small finite cube is simply searched through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+import numpy as np
+from scipy.optimize import minimize
+
+from calibrant.acquisition import Criterion
+from calibrant.cube import Cube, keys
+from calibrant.gaussian import FloatArray
+
+_SCREENED = 512  # points: a few per lengthscale, and as cheap as two descents
+_AROUND = 128  # points near the best so far: in many dimensions screening alone misses them
+_STARTS = 5  # descents: more did not find better points in 6 dimensions
+_EXHAUSTIVE = 2000  # points of a finite cube that are all looked at
+_ROUNDS = 4  # of changing one integer or category at a time
+
+
+def maximize(
+    criterion: Criterion,
+    cube: Cube,
+    rng: np.random.Generator,
+    near: FloatArray,
+    taken: Set[bytes] = frozenset(),
+) -> FloatArray:
+    """Return the best point found that is not ``taken``.
+
+    Args:
+        criterion: what to maximise.
+        cube: where.
+        rng: randomness of the screening.
+        near: points (k, dim) worth looking around, best first.
+        taken: keys of points not to return again; when a finite cube has no others, it may.
+    """
+    candidates = _untaken(_candidates(cube, rng, near), taken)
+    if not candidates.shape[0]:  # all there is has been taken
+        return cube.spread(1, rng)[0]
+    values = criterion(candidates)[0]
+    if cube.size <= _EXHAUSTIVE:
+        return np.asarray(candidates[np.argmax(values)])
+    starts = candidates[_largest(values, _STARTS)]
+    ends = _climb(criterion, cube, starts, rng)
+    if cube.free.size < cube.dim:
+        for _ in range(_ROUNDS):
+            changed = _best_changes(criterion, cube, ends)
+            if np.array_equal(changed, ends):
+                break
+            ends = _climb(criterion, cube, changed, rng)
+    final = _untaken(np.concatenate([ends, starts]), taken)
+    return np.asarray(final[np.argmax(criterion(final)[0])])
+
+
+def _candidates(cube: Cube, rng: np.random.Generator, near: FloatArray) -> FloatArray:
+    if cube.size <= _EXHAUSTIVE:
+        return cube.every_point()
+    groups = [cube.spread(_SCREENED, rng)]
+    if near.shape[0]:
+        centres = near[np.arange(_AROUND) % near.shape[0]]
+        # From a hundredth to a fifth of the cube, and often along a few coordinates only.
+        width = np.exp(rng.uniform(np.log(0.01), np.log(0.2), (_AROUND, 1)))
+        moves = rng.random((_AROUND, cube.dim)) < np.maximum(0.3, 2.0 / cube.dim)
+        around = cube.snap(centres + width * moves * rng.standard_normal(centres.shape))
+        groups.append(around)
+        groups.extend(cube.neighbours(x) for x in near[:2])
+    return np.concatenate(groups)
+
+
+def _untaken(X: FloatArray, taken: Set[bytes]) -> FloatArray:
+    """Return the points that are not taken, each once."""
+    seen = set(taken)
+    keep = []
+    for index, key in enumerate(keys(X)):
+        if key not in seen:
+            seen.add(key)
+            keep.append(index)
+    return X[keep]
+
+
+def _largest(values: FloatArray, count: int) -> np.ndarray:
+    count = min(count, values.size)
+    return np.argpartition(-values, count - 1)[:count]
+
+
+def _climb(
+    criterion: Criterion, cube: Cube, starts: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Follow the gradient from all starts at once; without a gradient, take random steps."""
+    if not cube.free.size:
+        return starts
+    if criterion(starts[:1])[1] is None:
+        return _wander(criterion, cube, starts, rng)
+    X = starts.copy()
+
+    def loss(flat: FloatArray) -> tuple[float, FloatArray]:
+        X[:, cube.free] = flat.reshape(starts.shape[0], -1)
+        values, gradient = criterion(X)
+        return -float(values.sum()), -gradient()[:, cube.free].ravel()  # type: ignore[misc]
+
+    start = starts[:, cube.free].ravel()
+    found = minimize(
+        loss,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, 1.0)] * start.size,
+        options={"maxiter": 30, "maxfun": 40, "ftol": 1e-6, "gtol": 1e-4},
+    )
+    ends = starts.copy()
+    ends[:, cube.free] = found.x.reshape(starts.shape[0], -1)
+    return cube.snap(ends)
+
+
+def _wander(
+    criterion: Criterion, cube: Cube, points: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Move each point to the best of some random points around it, closer ones each time."""
+    for width in (0.1, 0.05, 0.02, 0.01, 0.005):
+        options = np.repeat(points[:, None], 20, axis=1)
+        options[:, 1:, cube.free] += width * rng.standard_normal(
+            (points.shape[0], 19, cube.free.size)
+        )
+        options = cube.snap(options.reshape(-1, cube.dim)).reshape(options.shape)
+        values = criterion(options.reshape(-1, cube.dim))[0].reshape(options.shape[:2])
+        points = options[np.arange(points.shape[0]), np.argmax(values, axis=1)]
+    return points
+
+
+def _best_changes(criterion: Criterion, cube: Cube, points: FloatArray) -> FloatArray:
+    """Return each point, or the best that differs from it in one listed coordinate."""
+    options = [np.concatenate([x[None], cube.neighbours(x)]) for x in points]
+    values = np.split(criterion(np.concatenate(options))[0], np.cumsum([len(o) for o in options])[:-1])
+    return np.array([o[np.argmax(v)] for o, v in zip(options, values, strict=True)])

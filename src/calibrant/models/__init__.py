@@ -1,0 +1,20 @@
+"""Models of the objective: one a file."""
+
+from calibrant.models.gp import FittedGP, GaussianProcess
+from calibrant.models.kernels import RBF, Kernel, Linear, Matern32, Matern52, Periodic
+from calibrant.models.likelihood import Priors
+from calibrant.models.protocol import FittedModel, Model
+
+__all__ = [
+    "RBF",
+    "FittedGP",
+    "FittedModel",
+    "GaussianProcess",
+    "Kernel",
+    "Linear",
+    "Matern32",
+    "Matern52",
+    "Model",
+    "Periodic",
+    "Priors",
+]

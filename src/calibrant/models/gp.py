@@ -1,0 +1,278 @@
+"""Gaussian-process regression on the unit cube, sized for Bayesian optimisation.
+
+Everything is read off the inverse Cholesky factor ``W = L⁻¹`` of ``K = signal·C + noise``, with
+``LLᵀ = K``: it grows by rows when outcomes are added (n² work, where a new factor takes n³), and
+
+    weights        α = Wᵀ(W v)
+    posterior      mean = kᵀα,  variance = signal·C(x, x) − |W k|²
+    leave-one-out  z_i = α_i / √(K⁻¹)_ii,  (K⁻¹)_ii = Σ_j W_ji²
+    one step ahead z = W v
+
+=========  =====================================================
+``X``      (n, d) inputs
+``v``      (n,) outcomes in the model's units: v = g(y)
+``theta``  log hyper-parameters, see :mod:`calibrant.models.likelihood`
+=========  =====================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg.lapack import dpotrf, dtrtri
+
+from calibrant import checks
+from calibrant.forecast import Forecast, Normal
+from calibrant.gaussian import FloatArray
+from calibrant.models.kernels import Kernel, Matern52
+from calibrant.models.likelihood import Priors, most_probable, negative_log_posterior
+from calibrant.models.protocol import Posterior
+from calibrant.transformed import transformed
+from calibrant.transforms import MonotoneMap, Outputs, fit_map
+
+# Hyper-parameters and output map are fitted again when the number of outcomes has grown by this
+# share since last time: at each step up to 20 outcomes, every tenth at 200.
+_REFIT_GROWTH = 0.05
+
+_SMALLEST_VARIANCE = 1e-12  # of the signal's: rounding may make a variance negative
+
+
+@dataclass(frozen=True)
+class GaussianProcess:
+    """A Gaussian process to be fitted.
+
+    Args:
+        kernel: the correlation function, from :mod:`calibrant.models.kernels`.
+        outputs: the units to work in: "yeo-johnson", "box-cox", "log" or "standardise".
+        priors: beliefs about hyper-parameters; None for plain maximum likelihood.
+        noise: standard deviation of observation noise in the units of y; None: it is learned.
+    """
+
+    kernel: Kernel = field(default_factory=Matern52)
+    outputs: Outputs | str = Outputs.YEO_JOHNSON
+    priors: Priors | None = field(default_factory=Priors)
+    noise: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "outputs", Outputs(self.outputs))
+        if self.noise is not None:
+            checks.not_negative("noise", self.noise)
+
+    def fit(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> FittedGP:
+        """Return the process fitted to outcomes y at the rows of X.
+
+        Args:
+            X: inputs on the unit cube, shape (n, d).
+            y: outcomes, shape (n,).
+            noise: standard deviation of the noise of each outcome, where it is known; instead of
+                the one for all.
+        """
+        X, y = checks.training_data(X, y)
+        return self._fitted(X, y, noise, fit_map(self.outputs, y), theta=None, warm=None)
+
+    def log_likelihood(
+        self, X: ArrayLike, y: ArrayLike, theta: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """Return log p(y | theta) of outcomes in the model's units, and its gradient by theta."""
+        X, y = checks.training_data(X, y)
+        variances = self._noise_variances(y, None, MonotoneMap())
+        loss, gradient = negative_log_posterior(self.kernel, X, y, variances, None)(theta)
+        return -loss, -gradient
+
+    def at(
+        self, theta: ArrayLike, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None
+    ) -> FittedGP:
+        """Return the process with hyper-parameters as given, conditioned on outcomes."""
+        X, y = checks.training_data(X, y)
+        return self._fitted(X, y, noise, fit_map(self.outputs, y), np.asarray(theta), None)
+
+    def _fitted(
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        noise: ArrayLike | None,
+        outputs: MonotoneMap,
+        theta: FloatArray | None,
+        warm: FloatArray | None,
+    ) -> FittedGP:
+        v = outputs(y)
+        variances = self._noise_variances(y, noise, outputs)
+        if theta is None:
+            theta = most_probable(self.kernel, X, v, variances, self.priors, warm)
+        if variances is None:
+            added: FloatArray = np.full(y.size, np.exp(theta[-1]))
+        else:
+            added = variances
+        signal_at = len(self.kernel.parameter_names(X.shape[1]))
+        C, _ = self.kernel.on_itself(X)(theta[:signal_at])
+        K = np.exp(theta[signal_at]) * C
+        K.flat[:: y.size + 1] += added
+        return FittedGP(self, theta, outputs, X, v, added, _inverse_factor(K), y.size)
+
+    def _noise_variances(
+        self, y: FloatArray, noise: ArrayLike | None, outputs: MonotoneMap
+    ) -> FloatArray | None:
+        """Return noise variances in the model's units, or None where one is to be learned."""
+        if noise is None and self.noise is None:
+            return None
+        std = checks.not_negative("noise", self.noise if noise is None else noise)
+        if std.shape not in ((), y.shape):
+            raise ValueError(f"One `noise`, or one an outcome, but got {std.shape} for {y.shape}.")
+        return np.asarray((std * outputs.slope(y)) ** 2 + 1e-10)  # so that K can be factored
+
+
+@dataclass(frozen=True)
+class FittedGP:
+    """A Gaussian process given outcomes: the belief about a function."""
+
+    model: GaussianProcess
+    theta: FloatArray
+    outputs: MonotoneMap
+    X: FloatArray
+    v: FloatArray
+    noise_variance: FloatArray  # (n,)
+    W: FloatArray  # (n, n), inverse Cholesky factor
+    fitted_at: int  # how many outcomes there were when theta was fitted
+    whitened: FloatArray = field(init=False)  # W v
+    alpha: FloatArray = field(init=False)  # K⁻¹ v
+
+    def __post_init__(self) -> None:
+        whitened = self.W @ self.v
+        object.__setattr__(self, "whitened", whitened)
+        object.__setattr__(self, "alpha", whitened @ self.W)
+
+    @property
+    def signal_variance(self) -> float:
+        """The prior variance of the function, in the model's units."""
+        return float(np.exp(self.theta[self._kernel_size]))
+
+    def predict(self, X: ArrayLike) -> Forecast:
+        """Forecast the outcomes at the rows of X, observation noise included."""
+        belief = self.posterior(np.atleast_2d(checks.finite("X", X)))
+        noise = float(self.noise_variance.mean())
+        return transformed(Normal(belief.mean, np.sqrt(belief.std**2 + noise)), self.outputs)
+
+    def posterior(self, X: FloatArray) -> Posterior:
+        """Return mean and std of the function, without noise, in the model's units."""
+        kernel, theta, signal = self.model.kernel, self._kernel_theta, self.signal_variance
+        C, to_inputs = kernel.cross(theta, X, self.X)
+        k = signal * C
+        own, own_gradient = kernel.diagonal(theta, X)
+        projected = k @ self.W.T
+        variance = signal * own - np.einsum("ij,ij->i", projected, projected)
+        std = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE * signal))
+
+        def pullback(by_mean: FloatArray, by_std: FloatArray) -> FloatArray:
+            by_variance = (0.5 * by_std / std)[:, None]
+            by_k = by_mean[:, None] * self.alpha - 2.0 * by_variance * (projected @ self.W)
+            return signal * (to_inputs(by_k) + by_variance * own_gradient)
+
+        return Posterior(k @ self.alpha, std, pullback)
+
+    def gradients(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Return the derivatives by X of posterior mean and std, each of shape (m, d)."""
+        X = np.atleast_2d(checks.finite("X", X))
+        one, zero = np.ones(X.shape[0]), np.zeros(X.shape[0])
+        pullback = self.posterior(X).pullback
+        return pullback(one, zero), pullback(zero, one)
+
+    def in_model_units(self, y: ArrayLike) -> FloatArray:
+        """Return g(y)."""
+        return self.outputs(y)
+
+    def means(self) -> FloatArray:
+        """Return the posterior means at the inputs fitted, in the model's units."""
+        return self.v - self.noise_variance * self.alpha  # K α = v, without the noise
+
+    def leave_one_out_scores(self) -> FloatArray:
+        """Return the score of each outcome given all others, hyper-parameters as they are."""
+        return np.asarray(self.alpha / np.sqrt(np.einsum("ji,ji->i", self.W, self.W)))
+
+    def one_step_ahead_scores(self) -> FloatArray:
+        """Return the score of each outcome given the earlier ones, hyper-parameters as they are."""
+        return self.whitened
+
+    def condition(self, X: FloatArray, values: FloatArray | None = None) -> FittedGP:
+        """Return the belief after ``values`` in the model's units; by default its own means."""
+        if X.shape[0] == 0:
+            return self
+        values = self.posterior(X).mean if values is None else values
+        return self._appended(X, values, np.full(X.shape[0], self.noise_variance.mean()))
+
+    def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:
+        """Return a joint draw of the function at X, made of standard normal ``seed_scores``."""
+        kernel, theta, signal = self.model.kernel, self._kernel_theta, self.signal_variance
+        k = signal * kernel.cross(theta, X, self.X).C
+        projected = k @ self.W.T
+        covariance = signal * kernel.on_itself(X)(theta)[0] - projected @ projected.T
+        return np.asarray(k @ self.alpha + _factor(covariance) @ seed_scores)
+
+    def refit(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> FittedGP:
+        """Return the process after more outcomes.
+
+        Rows are appended to what is known; now and then, as their number grows, hyper-parameters
+        and output map are fitted again, starting from the present ones.
+        """
+        X, y = checks.training_data(X, y)
+        known = self.v.size
+        v = self.outputs(y)
+        variances = self.model._noise_variances(y, noise, self.outputs)
+        goes_on = (
+            y.size >= known
+            and np.array_equal(X[:known], self.X)
+            and (variances is None or np.array_equal(variances[:known], self.noise_variance))
+        )
+        if not goes_on or y.size > (1.0 + _REFIT_GROWTH) * self.fitted_at:
+            outputs = fit_map(self.model.outputs, y)
+            return self.model._fitted(X, y, noise, outputs, None, self.theta)
+        if y.size == known:
+            return replace(self, v=v)
+        added = np.full(y.size, np.exp(self.theta[-1])) if variances is None else variances
+        return replace(self, v=v[:known])._appended(X[known:], v[known:], added[known:])
+
+    def _appended(self, X: FloatArray, v: FloatArray, noise: FloatArray) -> FittedGP:
+        """Return the process with more rows: the factor grows, it is not made anew."""
+        kernel, theta, signal = self.model.kernel, self._kernel_theta, self.signal_variance
+        projected = signal * kernel.cross(theta, X, self.X).C @ self.W.T  # (m, n)
+        rest = signal * kernel.on_itself(X)(theta)[0] - projected @ projected.T
+        rest.flat[:: v.size + 1] += noise
+        corner = _inverse_factor(rest)
+        known = self.v.size
+        W = np.zeros((known + v.size, known + v.size))
+        W[:known, :known] = self.W
+        W[known:, :known] = -corner @ (projected @ self.W)
+        W[known:, known:] = corner
+        return replace(
+            self,
+            X=np.vstack([self.X, X]),
+            v=np.concatenate([self.v, v]),
+            noise_variance=np.concatenate([self.noise_variance, noise]),
+            W=W,
+        )
+
+    @property
+    def _kernel_size(self) -> int:
+        return len(self.model.kernel.parameter_names(self.X.shape[1]))
+
+    @property
+    def _kernel_theta(self) -> FloatArray:
+        return self.theta[: self._kernel_size]
+
+
+def _factor(K: FloatArray) -> FloatArray:
+    """Return the lower Cholesky factor; a matrix that has none gets the least jitter that helps."""
+    size = float(np.abs(K.diagonal()).mean()) or 1.0
+    for jitter in (0.0, *(10.0 ** np.arange(-12.0, 1.0))):
+        jittered = K.copy()
+        jittered.flat[:: K.shape[0] + 1] += jitter * size
+        factor, failed = dpotrf(jittered, lower=1, clean=1, overwrite_a=1)
+        if not failed:
+            return np.asarray(factor)
+    raise np.linalg.LinAlgError("A covariance matrix is not finite; are inputs of the order of 1?")
+
+
+def _inverse_factor(K: FloatArray) -> FloatArray:
+    inverse, _ = dtrtri(_factor(K), lower=1, overwrite_c=1)
+    return np.ascontiguousarray(inverse)

@@ -1,0 +1,141 @@
+"""How probable hyper-parameters are, and the search for the most probable ones.
+
+``theta`` holds logarithms: the kernel's parameters, the signal variance and, where it is learned,
+the noise variance. Outcomes ``v`` are in the model's units, in which they have mean 0 and variance 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.optimize import minimize
+
+from calibrant.gaussian import LOG_SQRT_2PI, FloatArray
+from calibrant.models.kernels import Kernel
+
+_BOUNDS = {  # of the parameters themselves; standardised outcomes on the unit cube
+    "lengthscale": (5e-3, 1e2),
+    "period": (5e-2, 1e2),
+    "signal": (1e-3, 1e3),
+    "noise": (1e-8, 1e1),  # below 1e-8 the Cholesky factor of clustered points loses its digits
+}
+
+
+@dataclass(frozen=True)
+class Priors:
+    """Log-normal beliefs about hyper-parameters: medians, and standard deviations of the logarithm.
+
+    The median lengthscale grows with √dim, as distances in the unit cube do.
+    """
+
+    lengthscale: tuple[float, float] = (0.5, 1.0)
+    period: tuple[float, float] = (1.0, 1.0)
+    signal: tuple[float, float] = (1.0, 1.0)
+    noise: tuple[float, float] = (1e-4, 2.0)
+
+    def of(self, name: str, dim: int) -> tuple[float, float]:
+        """Return mean and standard deviation of the logarithm of a parameter."""
+        kind = _kind(name)
+        median, width = getattr(self, kind)
+        return float(np.log(median * (np.sqrt(dim) if kind == "lengthscale" else 1.0))), width
+
+
+def parameter_names(kernel: Kernel, dim: int, learn_noise: bool) -> list[str]:
+    """Return the names of the entries of ``theta``."""
+    return [*kernel.parameter_names(dim), "signal", *(["noise"] if learn_noise else [])]
+
+
+def negative_log_posterior(
+    kernel: Kernel, X: FloatArray, v: FloatArray, noise: FloatArray | None, priors: Priors | None
+) -> Callable[[FloatArray], tuple[float, FloatArray]]:
+    """Return the function theta → (−log p(v | theta) − log p(theta), its gradient).
+
+    Args:
+        kernel: the correlation function.
+        X: inputs (n, d).
+        v: outcomes (n,).
+        noise: known noise variances (n,), or None where one is learned.
+        priors: beliefs about theta, or None for the likelihood alone.
+    """
+    n, dim = X.shape
+    correlation = kernel.on_itself(X)
+    names = parameter_names(kernel, dim, noise is None)
+    signal_at = len(kernel.parameter_names(dim))
+    centre, width = (
+        np.array(part)
+        for part in zip(*((priors or Priors()).of(name, dim) for name in names), strict=True)
+    )
+
+    def evaluate(theta: FloatArray) -> tuple[float, FloatArray]:
+        signal = np.exp(theta[signal_at])
+        added = np.exp(theta[-1]) if noise is None else noise
+        C, pullback = correlation(theta[:signal_at])
+        K = signal * C
+        K.flat[:: n + 1] += added
+        factor, failed = dpotrf(K, lower=1, clean=1, overwrite_a=0)
+        if failed:  # not positive definite to working precision: no place to be
+            return 1e25, np.zeros_like(theta)
+        alpha, _ = dpotrs(factor, v, lower=1)
+        value = 0.5 * v @ alpha + np.log(factor.diagonal()).sum() + n * LOG_SQRT_2PI
+        inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
+        inverse += np.tril(inverse, -1).T  # LAPACK fills one triangle
+        by_K = 0.5 * (inverse - np.outer(alpha, alpha))
+        gradient = np.empty_like(theta)
+        gradient[:signal_at] = pullback(by_K) * signal
+        gradient[signal_at] = signal * (by_K * C).sum()
+        if noise is None:
+            gradient[-1] = added * by_K.trace()
+        if priors is not None:
+            z = (theta - centre) / width
+            value += 0.5 * z @ z
+            gradient += z / width
+        return float(value), gradient
+
+    return evaluate
+
+
+def most_probable(
+    kernel: Kernel,
+    X: FloatArray,
+    v: FloatArray,
+    noise: FloatArray | None,
+    priors: Priors | None,
+    warm: FloatArray | None = None,
+) -> FloatArray:
+    """Return the hyper-parameters of highest posterior density, or likelihood without priors.
+
+    From ``warm``, a previous answer, one descent is enough; without it the most promising of a few
+    settings (short and long lengthscales, little and much noise) start two.
+    """
+    names = parameter_names(kernel, X.shape[1], noise is None)
+    loss = negative_log_posterior(kernel, X, v, noise, priors)
+    bounds = [tuple(np.log(_BOUNDS[_kind(name)])) for name in names]
+    low, high = np.array(bounds).T
+    centre = np.array([(priors or Priors()).of(name, X.shape[1])[0] for name in names])
+    starts = [np.clip(centre, low, high)]
+    if warm is not None:
+        starts = [np.clip(warm, low, high), *starts]
+    else:
+        for length, added in ((0.4, 1.0), (2.5, 1.0), (1.0, 100.0)):
+            shift = [
+                np.log({"lengthscale": length, "noise": added}.get(_kind(name), 1.0))
+                for name in names
+            ]
+            starts.append(np.clip(centre + shift, low, high))
+    starts.sort(key=lambda theta: loss(theta)[0])
+    found = [
+        minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_DESCENT)
+        for start in starts[: 1 if warm is not None else 2]
+    ]
+    return np.asarray(min(found, key=lambda result: result.fun).x)
+
+
+# Hyper-parameters are never needed to more digits than the outcomes can tell.
+_DESCENT = {"maxiter": 50, "ftol": 1e-6, "gtol": 1e-3}
+
+
+def _kind(name: str) -> str:
+    return "lengthscale" if name.startswith("lengthscale") else name

@@ -1,0 +1,96 @@
+"""What a model is, and what it may know besides.
+
+Only ``fit`` and ``predict`` are needed. What else a fitted model offers is used where it is there:
+closed-form scores instead of refits, gradients instead of local search, conditioning instead of a
+second fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, Self, runtime_checkable
+
+from numpy.typing import ArrayLike
+
+from calibrant.forecast import Forecast
+from calibrant.gaussian import FloatArray
+
+
+class FittedModel(Protocol):
+    """A model after ``fit``."""
+
+    def predict(self, X: FloatArray) -> Forecast:
+        """Forecast the outcomes at the rows of X, observation noise included."""
+        ...
+
+
+class Model(Protocol):
+    """Anything that can be fitted; ``fit`` returns a fitted model and changes nothing else."""
+
+    def fit(self, X: FloatArray, y: FloatArray) -> FittedModel:
+        """Return the model fitted to outcomes y at the rows of X."""
+        ...
+
+
+@runtime_checkable
+class KnowsLeaveOneOut(Protocol):
+    """A fitted model with leave-one-out scores in closed form."""
+
+    def leave_one_out_scores(self) -> FloatArray:
+        """Return the normal score of each outcome under the model fitted to all others."""
+        ...
+
+
+@runtime_checkable
+class KnowsOneStepAhead(Protocol):
+    """A fitted model with one-step-ahead scores in closed form."""
+
+    def one_step_ahead_scores(self) -> FloatArray:
+        """Return the normal score of each outcome under the model fitted to the earlier ones."""
+        ...
+
+
+@runtime_checkable
+class CanRefit(Protocol):
+    """A fitted model that can go on from where it is when outcomes are added."""
+
+    def refit(self, X: FloatArray, y: FloatArray) -> Self:
+        """Return the model fitted to X and y, at less cost than from scratch."""
+        ...
+
+
+class Posterior(NamedTuple):
+    """Gaussian beliefs about the noise-free function at m points, in the model's units."""
+
+    mean: FloatArray  # (m,)
+    std: FloatArray  # (m,)
+    # (∂loss/∂mean, ∂loss/∂std), each (m,) -> ∂loss/∂x, (m, d)
+    pullback: Callable[[FloatArray, FloatArray], FloatArray]
+
+
+@runtime_checkable
+class GaussianBelief(Protocol):
+    """A fitted model that is Gaussian in units of its own, and differentiable.
+
+    The units are an increasing map of outcomes, so that "lower" means the same in both.
+    """
+
+    def posterior(self, X: FloatArray) -> Posterior:
+        """Return beliefs about the function, without observation noise, at the rows of X."""
+        ...
+
+    def in_model_units(self, y: ArrayLike) -> FloatArray:
+        """Return outcomes in the model's units."""
+        ...
+
+    def means(self) -> FloatArray:
+        """Return the posterior means at the inputs fitted, in the model's units."""
+        ...
+
+    def condition(self, X: FloatArray, values: FloatArray | None = None) -> Self:
+        """Return the belief after ``values`` (in its units; by default its own means) at X."""
+        ...
+
+    def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:
+        """Return a joint draw of the function at X, from standard normal ``seed_scores``."""
+        ...

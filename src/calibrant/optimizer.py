@@ -1,0 +1,154 @@
+"""Ask and tell on the unit cube: calibrated Bayesian optimisation (the paper's Algorithm 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibrant import checks
+from calibrant.acquisition import Acquisition
+from calibrant.calibration_set import CalibrationSet, Splits
+from calibrant.cube import Axis, Cube, Design, as_cube, keys
+from calibrant.forecast import Forecast
+from calibrant.gaussian import FloatArray
+from calibrant.models.protocol import Model
+from calibrant.outcomes import Outcomes
+from calibrant.policy import (
+    ACQUISITION,
+    CALIBRATION_SET,
+    MODEL,
+    RECALIBRATOR,
+    SHOWN,
+    Fits,
+    History,
+    Policy,
+    Suggestion,
+    initial_size,
+)
+from calibrant.recalibrate import Recalibrator
+
+
+class Optimizer:
+    """Minimises a function on the unit cube, one evaluation at a time.
+
+    >>> optimizer = Optimizer(dim=2, seed=0)
+    >>> for _ in range(20):
+    ...     x = optimizer.ask()
+    ...     optimizer.tell(x, ((x - 0.3) ** 2).sum())
+
+    Several points may be asked for before any is told, and points told that were never asked for.
+
+    Args:
+        dim: number of coordinates; or the axes, where some allow only listed values.
+        model: what forecasts outcomes; by default a Gaussian process.
+        recalibrator: what makes its forecasts true inside the acquisition; None: uncalibrated.
+        calibration_set: the outcomes it learns from: "leave-one-out", "time-series" or "online", or
+            a :class:`~calibrant.calibration_set.CalibrationSet` for the details.
+        acquisition: what makes a point worth evaluating.
+        design: how the first points are spread: "latin", "sobol" or "random".
+        n_initial: how many there are; by default twice the number of coordinates, 5 to 12.
+        repeats: whether a point may be evaluated twice.
+        shown: the recalibrator of :meth:`forecast`, which learns online.
+        seed: of all random choices.
+    """
+
+    def __init__(
+        self,
+        dim: int | Cube | Sequence[Axis],
+        *,
+        model: Model = MODEL,
+        recalibrator: Recalibrator | None = RECALIBRATOR,
+        calibration_set: CalibrationSet | Splits | str = CALIBRATION_SET,
+        acquisition: Acquisition = ACQUISITION,
+        design: Design | str = Design.LATIN,
+        n_initial: int | None = None,
+        repeats: bool = False,
+        shown: Recalibrator = SHOWN,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        self._cube = as_cube(dim)
+        self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats)
+        self._shown = shown
+        self._rng = np.random.default_rng(seed)
+        size = initial_size(self._cube.dim) if n_initial is None else n_initial
+        if size < 1:
+            raise ValueError(f"`n_initial >= 1` must hold, but got n_initial={n_initial}.")
+        self._design = list(self._cube.design(design, size, self._rng))
+        self._told: list[tuple[FloatArray, float]] = []  # y is NaN where an evaluation failed
+        self._outcomes = Outcomes()
+        self._pending: dict[bytes, Suggestion] = {}
+        self._fits: Fits | None = None
+
+    def ask(self) -> FloatArray:
+        """Return the next point to evaluate."""
+        suggestion = self._next()
+        (key,) = keys(suggestion.x[None])
+        self._pending[key] = suggestion
+        return suggestion.x.copy()
+
+    def tell(self, x: ArrayLike, y: float) -> None:
+        """Learn the outcome of an evaluation; NaN or ±inf: it failed, and is avoided from now on."""
+        point = checks.finite("x", x)
+        if point.shape != (self._cube.dim,):
+            raise ValueError(
+                f"`x` must have shape ({self._cube.dim},), but got shape {point.shape}."
+            )
+        if np.any((point < 0.0) | (point > 1.0)):
+            raise ValueError(f"`x` must lie in the unit cube, but got x={point}.")
+        outcome = float(checks.as_floats("y", y))
+        (key,) = keys(point[None])
+        suggestion = self._pending.pop(key, None)
+        if not np.isfinite(outcome):
+            outcome = float("nan")
+        elif suggestion is not None and suggestion.forecasts:
+            self._outcomes = self._outcomes.record(suggestion.forecasts[0], outcome)
+        self._told.append((point, outcome))
+
+    def forecast(self, X: ArrayLike) -> Forecast:
+        """Forecast outcomes at the rows of X, calibrated by all forecasts that came due so far."""
+        history = self._history()
+        if not history.Y.size:
+            raise ValueError("A forecast needs at least one outcome; tell one first.")
+        self._fits = self._policy.fit(history, self._cube, self._fits)
+        recalibrator = self._outcomes.recalibrate(self._shown)
+        return recalibrator.calibrate(self._fits[0].predict(np.atleast_2d(np.asarray(X, float))))
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """The online calibration set: scores of outcomes under the forecasts made before them."""
+        return self._outcomes
+
+    @property
+    def best(self) -> tuple[FloatArray, float]:
+        """The point with the lowest outcome so far, and that outcome."""
+        finite = [(x, y) for x, y in self._told if np.isfinite(y)]
+        if not finite:
+            raise ValueError("There is no best point before an evaluation has succeeded.")
+        return min(finite, key=lambda pair: pair[1])
+
+    def _next(self) -> Suggestion:
+        history = self._history()
+        if self._design:
+            return Suggestion(self._design.pop(0))
+        if not history.Y.size:  # every evaluation failed or is running: there is nothing to model
+            return Suggestion(self._cube.spread(1, self._rng)[0])
+        suggestion = self._policy.suggest(history, self._cube, self._rng, self._fits)
+        self._fits = suggestion.fits
+        return suggestion
+
+    def _history(self) -> History:
+        dim = self._cube.dim
+        X = np.array([x for x, _ in self._told]).reshape(-1, dim)
+        y = np.array([y for _, y in self._told])
+        known = np.isfinite(y)
+        return History(
+            X=X[known],
+            Y=y[known][:, None],
+            constraints=np.empty((int(known.sum()), 0)),
+            online=(self._outcomes,),
+            failed=X[~known],
+            failed_at_least=y[~known],
+            pending=np.array([s.x for s in self._pending.values()]).reshape(-1, dim),
+        )

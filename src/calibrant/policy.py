@@ -1,0 +1,277 @@
+"""From what is known to the next point: the paper's Algorithm 3, one step of it.
+
+    fit          history ──▶ model.fit ──▶ belief about the function
+    recalibrate  calibration set ──▶ recalibrator ──▶ shape
+    believe      failed points are as bad as the worst, running ones come out as expected
+    choose       belief ∘ shape ──▶ acquisition ──▶ argmax ──▶ suggestion, with its raw forecast
+
+Everything here minimises. Nothing here remembers: what one step can reuse of the last is handed
+from one to the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from calibrant.acquisition import (
+    Acquisition,
+    Belief,
+    Criterion,
+    ExpectedImprovement,
+    ProbabilityOfImprovement,
+    scalarised_improvement,
+    total,
+)
+from calibrant.calibration_set import CalibrationSet, Splits
+from calibrant.cube import Cube, keys
+from calibrant.forecast import Forecast
+from calibrant.gaussian import FloatArray
+from calibrant.maximize import maximize
+from calibrant.models.gp import GaussianProcess
+from calibrant.models.protocol import CanRefit, FittedModel, GaussianBelief, Model
+from calibrant.outcomes import Outcomes
+from calibrant.recalibrate import (
+    ChainRecalibrator,
+    GaussianRecalibrator,
+    OnlineRecalibrator,
+    Recalibrator,
+)
+from calibrant.recalibrate.identity import STANDARD_NORMAL
+
+# What a user who sets nothing gets. All of them are values: nothing can change them.
+MODEL = GaussianProcess()
+RECALIBRATOR = GaussianRecalibrator()
+CALIBRATION_SET = CalibrationSet()
+ACQUISITION = ExpectedImprovement()
+
+# Intervals shown to people are recalibrated online: the guarantee is about these. Steps of 0.05
+# suit the tens to hundreds of outcomes of a search; location and scale are learned faster.
+SHOWN = ChainRecalibrator(GaussianRecalibrator(strength=5.0), OnlineRecalibrator(rate=0.05))
+
+
+@dataclass(frozen=True)
+class History:
+    """All that is known when a point is chosen: n outcomes, and points without one.
+
+    Args:
+        X: evaluated points, (n, d).
+        Y: their outcomes, (n, objectives), to be minimised.
+        constraints: their constraint values, (n, constraints); at most 0 is feasible.
+        online: for each objective the scores of outcomes under the forecasts made before them.
+        failed: points whose evaluation gave nothing, (f, d).
+        failed_at_least: for each, a value its outcome is not below; NaN: as bad as the worst.
+        pending: points being evaluated, (p, d).
+    """
+
+    X: FloatArray
+    Y: FloatArray
+    constraints: FloatArray
+    online: tuple[Outcomes, ...]
+    failed: FloatArray
+    failed_at_least: FloatArray
+    pending: FloatArray
+
+    @classmethod
+    def empty(cls, dim: int, objectives: int = 1) -> History:
+        """Return the history in which nothing has happened."""
+        none = np.empty((0, dim))
+        return cls(
+            none,
+            np.empty((0, objectives)),
+            np.empty((0, 0)),
+            (Outcomes(),) * objectives,
+            none,
+            np.empty(0),
+            none,
+        )
+
+    @property
+    def feasible(self) -> np.ndarray:
+        """Which outcomes meet all constraints."""
+        return np.asarray((self.constraints <= 0.0).all(axis=1))
+
+
+Fits = tuple[FittedModel, ...]  # one an objective, then one a constraint
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A point to evaluate, and what was forecast of it: one raw forecast an objective."""
+
+    x: FloatArray
+    forecasts: tuple[Forecast, ...] = ()
+    fits: Fits = field(default=(), repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How points are chosen.
+
+    Args:
+        model: what to fit; a :class:`~calibrant.models.GaussianProcess` unless given.
+        recalibrator: what learns from the calibration set, or None to trust the model as it is.
+        calibration_set: the outcomes it learns from.
+        acquisition: what makes a point worth evaluating, for one objective. Several objectives are
+            scalarised at random, and their expected improvement taken.
+        repeats: whether a point may be evaluated twice, as makes sense for noisy outcomes in a
+            finite space.
+    """
+
+    model: Model = MODEL
+    recalibrator: Recalibrator | None = RECALIBRATOR
+    calibration_set: CalibrationSet | Splits | str = CALIBRATION_SET
+    acquisition: Acquisition = ACQUISITION
+    repeats: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.calibration_set, CalibrationSet):
+            object.__setattr__(self, "calibration_set", CalibrationSet(self.calibration_set))
+
+    def suggest(
+        self, history: History, cube: Cube, rng: np.random.Generator, last: Fits | None = None
+    ) -> Suggestion:
+        """Return the next point to evaluate (Algorithm 3, lines 4 to 8)."""
+        fits = self.fit(history, cube, last)
+        shapes = self._shapes(history, cube, fits)
+        criterion = self._criterion(history, cube, fits, shapes, rng)
+        best_first = np.argsort(_merit(history), kind="stable")
+        known = np.concatenate([history.X, history.failed, history.pending])
+        taken = frozenset() if self.repeats else frozenset(keys(known))
+        x = maximize(criterion, cube, rng, history.X[best_first[:4]], taken)
+        return self.forecast(x, history, fits)
+
+    def fit(self, history: History, cube: Cube, last: Fits | None = None) -> Fits:
+        """Return the models of objectives and constraints, going on from the ``last`` fits."""
+        model, columns = self._on(cube), _columns(history)
+        known = last if last is not None and len(last) == len(columns) else [None] * len(columns)
+        return tuple(
+            before.refit(history.X, y)  # type: ignore[misc]
+            if isinstance(before, CanRefit)
+            else model.fit(history.X, y)
+            for before, y in zip(known, columns, strict=True)
+        )
+
+    def forecast(self, x: FloatArray, history: History, fits: Fits) -> Suggestion:
+        """Return the point with the raw forecasts of its outcomes, one an objective."""
+        objectives = fits[: history.Y.shape[1]]
+        return Suggestion(x, tuple(fitted.predict(x[None])[0] for fitted in objectives), fits)
+
+    def _on(self, cube: Cube) -> Model:
+        """Return the model, told which coordinates are labels."""
+        model = self.model
+        if isinstance(model, GaussianProcess) and not model.kernel.categorical:
+            return replace(model, kernel=replace(model.kernel, categorical=cube.categorical))
+        return model
+
+    def _shapes(self, history: History, cube: Cube, fits: Fits) -> list[Forecast]:
+        """Return what recalibration makes of each model's scores."""
+        if self.recalibrator is None:
+            return [STANDARD_NORMAL] * len(fits)
+        assert isinstance(self.calibration_set, CalibrationSet)  # noqa: S101 - see __post_init__
+        model, shapes = self._on(cube), []
+        # Constraints have no forecasts on record: their online set is empty.
+        online = [*history.online, *[Outcomes()] * len(fits)]
+        for fitted, y, log in zip(fits, _columns(history), online, strict=False):
+            outcomes = self.calibration_set.outcomes(model, fitted, history.X, y, log)
+            shapes.append(outcomes.recalibrate(self.recalibrator).shape)
+        return shapes
+
+    def _criterion(
+        self,
+        history: History,
+        cube: Cube,
+        fits: Fits,
+        shapes: list[Forecast],
+        rng: np.random.Generator,
+    ) -> Criterion:
+        """Return the function of points to maximise."""
+        objectives = history.Y.shape[1]
+        model, columns = self._on(cube), _columns(history)
+        criteria = [
+            _FEASIBILITY.criterion(Belief(fitted, shape, _in_units(fitted, 0.0)), rng, cube.dim)
+            for fitted, shape in zip(fits[objectives:], shapes[objectives:], strict=True)
+        ]
+        if not history.feasible.any():  # nothing to improve on yet: look for something feasible
+            return total(criteria)
+        beliefs = [
+            _believe(model, fitted, history, y)
+            for fitted, y in zip(fits[:objectives], columns[:objectives], strict=True)
+        ]
+        # Running points count as reached: another next to them is no improvement.
+        reached = np.concatenate(
+            [
+                history.feasible,
+                np.zeros(history.failed.shape[0], dtype=bool),
+                np.ones(history.pending.shape[0], dtype=bool),
+            ]
+        )
+        means = np.array([belief.means[reached] for belief in beliefs])
+        if objectives == 1:
+            belief = Belief(beliefs[0].fitted, shapes[0], float(means[0].min()))
+            return total([self.acquisition.criterion(belief, rng, cube.dim), *criteria])
+        weights = np.maximum(rng.dirichlet(np.ones(objectives)), 1e-2)  # Chebyshev scalarisation
+        ideal = means.min(axis=1)
+        best = (weights[:, None] * (means - ideal[:, None])).max(axis=0).min()
+        goals = [
+            Belief(belief.fitted, shape, float(low + best / weight))
+            for belief, shape, low, weight in zip(
+                beliefs, shapes[:objectives], ideal, weights, strict=True
+            )
+        ]
+        return total([scalarised_improvement(goals, weights), *criteria])
+
+
+_FEASIBILITY = ProbabilityOfImprovement(margin=0.0)  # a constraint is met where it falls below 0
+
+
+class _Believed(NamedTuple):
+    fitted: FittedModel
+    means: FloatArray  # at evaluated, failed and pending points, in the model's units
+
+
+def _believe(model: Model, fitted: FittedModel, history: History, y: FloatArray) -> _Believed:
+    """Return the model after imagined outcomes of failed and running points.
+
+    A failed one is taken to be as bad as the worst seen, or as its own bound says; a running one
+    to come out as expected, so that it draws no other point to it.
+    """
+    bound = np.where(np.isnan(history.failed_at_least), y.max(), history.failed_at_least)
+    if isinstance(fitted, GaussianBelief):
+        fitted = fitted.condition(history.failed, fitted.in_model_units(bound))
+        fitted = fitted.condition(history.pending)
+        return _Believed(fitted, fitted.means())
+    X, means = history.X, y
+    if history.failed.size + history.pending.size:
+        expected = (
+            fitted.predict(history.pending).quantile(0.5)
+            if history.pending.size
+            else np.empty(0)
+        )
+        X = np.concatenate([history.X, history.failed, history.pending])
+        means = np.concatenate([y, bound, expected])
+        fitted = model.fit(X, means)
+    return _Believed(fitted, means)
+
+
+def _columns(history: History) -> list[FloatArray]:
+    """Return the outcomes to model: objectives, then constraints."""
+    return [*history.Y.T, *history.constraints.T]
+
+
+def _in_units(fitted: FittedModel, y: float) -> float:
+    return float(fitted.in_model_units(y)) if isinstance(fitted, GaussianBelief) else y
+
+
+def _merit(history: History) -> FloatArray:
+    """Order outcomes, best first: by violation of constraints, then by (mean rank of) objectives."""
+    violation = np.maximum(history.constraints, 0.0).sum(axis=1)
+    ranks = np.argsort(np.argsort(history.Y, axis=0), axis=0).mean(axis=1)
+    return np.asarray(np.where(violation > 0.0, ranks.size * (1.0 + np.minimum(violation, 1e9)), 0.0) + ranks)
+
+
+def initial_size(dim: int) -> int:
+    """Return how many points to spread before a model is asked: enough for a first fit."""
+    return max(5, min(2 * dim, 12))

@@ -1,0 +1,201 @@
+"""Monotone maps of outcomes: a model works in units in which outcomes look Gaussian.
+
+Each is ``g(y) = (power((y − centre)/unit) − mean)/std`` with a power function fitted to the
+outcomes so far. Quantiles, intervals and probabilities pass through g unchanged; expectations do
+not. Outcomes of any finite size are taken: nothing here overflows at 1e300 next to 1e−300.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibrant import checks
+from calibrant.gaussian import FloatArray
+
+
+class Outputs(StrEnum):
+    """How a model sees outcomes."""
+
+    STANDARDISE = "standardise"
+    LOG = "log"
+    BOX_COX = "box-cox"
+    YEO_JOHNSON = "yeo-johnson"
+
+
+_LARGEST = 1e100  # units beyond which an outcome is simply far away: its square is still finite
+
+
+@dataclass(frozen=True)
+class MonotoneMap:
+    """An increasing function of outcomes onto the model's units.
+
+    Args:
+        signed: Yeo–Johnson's power, for outcomes of both signs; or Box–Cox's, for positive ones,
+            which goes on as a straight line below ``floor``.
+        power: 1 is a straight line; Box–Cox's 0 is the logarithm.
+        centre, unit: what is subtracted from and divides an outcome first.
+        mean, std: of the outcomes after the power.
+        floor: where Box–Cox ends.
+    """
+
+    signed: bool = True
+    power: float = 1.0
+    centre: float = 0.0
+    unit: float = 1.0
+    mean: float = 0.0
+    std: float = 1.0
+    floor: float = 0.0
+
+    def __call__(self, y: ArrayLike) -> FloatArray:
+        """Return outcomes in the model's units."""
+        return (self._raised(self._inner(y)) - self.mean) / self.std
+
+    def inverse(self, v: ArrayLike) -> FloatArray:
+        """Return the outcome with the value v in the model's units; beyond the map's range, ±inf."""
+        v = np.asarray(v, dtype=float) * self.std + self.mean
+        if self.signed:
+            t = np.where(
+                v >= 0.0, _unraised(v, self.power), -_unraised(-v, 2.0 - self.power)
+            )
+        else:
+            start, slope = _box_cox(self.floor, self.power), self.floor ** (self.power - 1.0)
+            t = np.where(
+                v >= start,
+                1.0 + _unraised(np.maximum(v, start), self.power),
+                self.floor + (v - start) / slope,
+            )
+        with np.errstate(over="ignore"):
+            return np.asarray(t * self.unit + self.centre)
+
+    def slope(self, y: ArrayLike) -> FloatArray:
+        """Return g′(y): what turns a small error of y into one in the model's units."""
+        t = self._inner(y)
+        if self.signed:
+            exponent = np.where(t >= 0.0, self.power - 1.0, 1.0 - self.power)
+            by_t = np.exp(exponent * np.log1p(np.abs(t)))
+        else:
+            by_t = np.maximum(t, self.floor) ** (self.power - 1.0)
+        return np.asarray(by_t / (self.unit * self.std))
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether the map is a straight line, so that a Gaussian stays one."""
+        return self.power == 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the map as plain JSON values; ``MonotoneMap(**d)`` is the way back."""
+        return asdict(self)
+
+    def _inner(self, y: ArrayLike) -> FloatArray:
+        y = checks.as_floats("y", y)
+        with np.errstate(over="ignore"):
+            return np.clip((y - self.centre) / self.unit, -_LARGEST, _LARGEST)
+
+    def _raised(self, t: FloatArray) -> FloatArray:
+        if self.signed:
+            size = np.abs(t)
+            return np.where(t >= 0.0, _raised(size, self.power), -_raised(size, 2.0 - self.power))
+        above = np.maximum(t, self.floor)
+        tangent = self.floor ** (self.power - 1.0) * np.minimum(t - self.floor, 0.0)
+        return _box_cox(above, self.power) + tangent
+
+
+def fit_map(outputs: Outputs | str, y: ArrayLike) -> MonotoneMap:
+    """Return the map under which finite outcomes ``y`` look most Gaussian, of the kind asked for."""
+    y = checks.finite("y", y)
+    match Outputs(outputs):
+        case Outputs.STANDARDISE:
+            inner = _scaled(y, y.mean() if np.abs(y).max() < 1e300 else np.median(y))
+        case Outputs.YEO_JOHNSON:
+            inner = _scaled(y, np.median(y))
+            t = inner._inner(y)
+            inner = MonotoneMap(True, _likely_power(t, True), inner.centre, inner.unit)
+        case Outputs.LOG | Outputs.BOX_COX as kind:
+            inner = _positive(y)
+            power = 0.0 if kind is Outputs.LOG else _likely_power(inner._inner(y), False)
+            inner = MonotoneMap(
+                False, power, inner.centre, inner.unit, floor=0.5 * float(inner._inner(y).min())
+            )
+    raised = inner._raised(inner._inner(y))
+    spread = float(raised.std())
+    level = float(raised.mean())
+    # Outcomes that are all the same have no spread to divide by.
+    std = spread if spread > 1e-12 * max(1.0, abs(level)) else 1.0
+    return MonotoneMap(
+        inner.signed, inner.power, inner.centre, inner.unit, level, std, inner.floor
+    )
+
+
+def _scaled(y: FloatArray, centre: float) -> MonotoneMap:
+    """Return the affine map that takes the middle half of outcomes to about ±0.7."""
+    low, high = np.quantile(y, [0.25, 0.75])
+    half = high / 2.0 - low / 2.0  # their difference may overflow
+    if half <= 1e-12 * np.abs(y).max():  # most outcomes are equal: go by the extremes
+        half = y.max() / 2.0 - y.min() / 2.0
+    unit = half / 0.6745
+    if not unit > 1e-12 * np.abs(y).max():
+        unit = max(1.0, float(np.abs(y).max()))
+    return MonotoneMap(centre=float(centre), unit=float(max(unit, np.finfo(float).tiny)))
+
+
+def _positive(y: FloatArray) -> MonotoneMap:
+    """Return the affine map that makes outcomes positive; a mere scale where they are already."""
+    if y.min() > 0.0:
+        return MonotoneMap(centre=0.0, unit=float(np.exp(np.mean(np.log(y)))))
+    span = y.max() / 2.0 - y.min() / 2.0
+    unit = float(span) if span > 0.0 else max(1.0, float(np.abs(y).max()))
+    # A tenth of the half-span below the lowest: the logarithm tells outcomes near it apart.
+    return MonotoneMap(centre=float(y.min() - 0.1 * unit), unit=unit)
+
+
+_PRIOR_WIDTH = 1.0  # of the power around 1: a handful of outcomes says little about a tail
+_POWERS = np.linspace(-1.0, 3.0, 81)
+
+
+def _likely_power(t: FloatArray, signed: bool) -> float:
+    """Return the most probable power: Gaussian likelihood with the Jacobian, N(1, 1) before it."""
+    if t.size < 3 or np.ptp(t) == 0.0:
+        return 1.0
+    powers = _POWERS[:, None]
+    if signed:
+        size = np.abs(t)
+        raised = np.where(t >= 0.0, _raised(size, powers), -_raised(size, 2.0 - powers))
+        jacobian = (np.sign(t) * np.log1p(size)).sum()
+    else:
+        raised = _box_cox(t, powers)
+        jacobian = np.log(t).sum()
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        fit = -t.size * np.log(raised.std(axis=1))
+    posterior = fit + (_POWERS - 1.0) * jacobian - 0.5 * ((_POWERS - 1.0) / _PRIOR_WIDTH) ** 2
+    return float(_POWERS[np.argmax(np.where(np.isfinite(posterior), posterior, -np.inf))])
+
+
+def _raised(t: FloatArray, power: ArrayLike) -> FloatArray:
+    """Return ((1 + t)^power − 1)/power for t ≥ 0; its limit log(1 + t) at power 0."""
+    return _box_cox(1.0 + t, power, np.log1p(t))
+
+
+def _box_cox(t: ArrayLike, power: ArrayLike, log: FloatArray | None = None) -> FloatArray:
+    log = np.log(t) if log is None else log
+    power = np.asarray(power, dtype=float)
+    nonzero = np.where(power == 0.0, 1.0, power)
+    with np.errstate(over="ignore"):
+        curve = np.expm1(np.minimum(nonzero * log, 460.0)) / nonzero  # e^460 is 1e200
+    return np.asarray(np.where(power == 0.0, log, np.where(power == 1.0, np.asarray(t) - 1.0, curve)))
+
+
+def _unraised(v: FloatArray, power: float) -> FloatArray:
+    """Return the t with ((1 + t)^power − 1)/power = v; +inf where v is beyond its range."""
+    if power == 1.0:
+        return v
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        if power == 0.0:
+            return np.asarray(np.expm1(v))
+        inside = power * v > -1.0
+        t = np.expm1(np.log1p(np.where(inside, power * v, 0.0)) / power)
+    return np.where(inside, t, np.inf)
