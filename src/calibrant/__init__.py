@@ -61,8 +61,20 @@ __all__ = [
 ]
 
 
+_LATER = {  # what needs optuna or plotly is loaded when it is first used
+    "CalibratedSampler": "calibrant.sampler",
+    "minimize": "calibrant.tune",
+    "figures": "calibrant",
+    "scores": "calibrant",
+    "models": "calibrant",
+    "acquisition": "calibrant",
+}
+
+
 def __getattr__(name: str) -> Any:
-    """Load ``calibrant.figures`` (and with it plotly) when it is first used."""
-    if name in ("figures", "scores"):
+    if name not in _LATER:
+        raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
+    if _LATER[name] == "calibrant":
         return import_module(f"calibrant.{name}")
-    raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
+

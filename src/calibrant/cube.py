@@ -6,7 +6,7 @@ some values; an :class:`Axis` lists them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -32,10 +32,13 @@ class Axis:
     Args:
         values: the coordinates allowed, increasing; empty: all of [0, 1].
         categorical: whether the values are labels, without an order.
+        rounding: the nearest allowed coordinate, where they are too many to list; the search
+            treats them as continuous and rounds what it finds.
     """
 
     values: tuple[float, ...] = ()
     categorical: bool = False
+    rounding: Callable[[FloatArray], FloatArray] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,10 @@ class Cube:
     def snap(self, X: FloatArray) -> FloatArray:
         """Return the nearest allowed points."""
         X = np.clip(X, 0.0, 1.0)
-        for column, grid in enumerate(self._grids):
-            if grid.size:
+        for column, (axis, grid) in enumerate(zip(self.axes, self._grids, strict=True)):
+            if axis.rounding is not None:
+                X[:, column] = axis.rounding(X[:, column])
+            elif grid.size:
                 middles = 0.5 * (grid[1:] + grid[:-1])
                 X[:, column] = grid[np.searchsorted(middles, X[:, column], side="right")]
         return X

@@ -135,13 +135,7 @@ class Policy:
     ) -> Suggestion:
         """Return the next point to evaluate (Algorithm 3, lines 4 to 8)."""
         fits = self.fit(history, cube, last)
-        shapes = self._shapes(history, cube, fits)
-        criterion = self._criterion(history, cube, fits, shapes, rng)
-        best_first = np.argsort(_merit(history), kind="stable")
-        known = np.concatenate([history.X, history.failed, history.pending])
-        taken = frozenset() if self.repeats else frozenset(keys(known))
-        x = maximize(criterion, cube, rng, history.X[best_first[:4]], taken)
-        return self.forecast(x, history, fits)
+        return self.forecast(self.choose(history, cube, rng, fits), history, fits)
 
     def fit(self, history: History, cube: Cube, last: Fits | None = None) -> Fits:
         """Return the models of objectives and constraints, going on from the ``last`` fits."""
@@ -153,6 +147,16 @@ class Policy:
             else model.fit(history.X, y)
             for before, y in zip(known, columns, strict=True)
         )
+
+    def choose(
+        self, history: History, cube: Cube, rng: np.random.Generator, fits: Fits
+    ) -> FloatArray:
+        """Return the point that the acquisition values most, according to calibrated beliefs."""
+        criterion = self._criterion(history, cube, fits, self._shapes(history, cube, fits), rng)
+        best_first = np.argsort(_merit(history), kind="stable")
+        known = np.concatenate([history.X, history.failed, history.pending])
+        taken = frozenset() if self.repeats else frozenset(keys(known))
+        return maximize(criterion, cube, rng, history.X[best_first[:4]], taken)
 
     def forecast(self, x: FloatArray, history: History, fits: Fits) -> Suggestion:
         """Return the point with the raw forecasts of its outcomes, one an objective."""

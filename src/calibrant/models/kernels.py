@@ -121,7 +121,7 @@ class Stationary(Kernel):
                 # Σ P_ij (z_i − z_j)² for each column; ∂r²/∂log ℓ is −2 (z_i − z_j)²
                 spread = 2.0 * (rows @ (Z * Z) - (Z * (P @ Z)).sum(axis=0))
                 gradient = np.empty(dim)
-                gradient[columns] = -2.0 * spread.reshape(-1, columns.size).sum(axis=0)
+                gradient[columns] = -2.0 * _by_input(spread, columns.size)
                 for c, differs in zip(self.categorical, different, strict=True):
                     gradient[c] = -2.0 * inverse[c] ** 2 * P[differs].sum()
                 gradient = self._per_parameter(gradient)
@@ -149,7 +149,7 @@ class Stationary(Kernel):
             P = W * slope()
             by_z = 2.0 * (P.sum(axis=1)[:, None] * z - P @ Z) * by_input
             gradient = np.zeros_like(x)
-            gradient[:, columns] = by_z.reshape(x.shape[0], -1, columns.size).sum(axis=1)
+            gradient[:, columns] = _by_input(by_z, columns.size)
             return gradient
 
         return Cross(C, pullback)
@@ -252,6 +252,12 @@ class Linear(Kernel):
         gradient[:, columns] = 2.0 * centred * inverse[columns] ** 2
         labels = (inverse[list(self.categorical)] ** 2).sum()
         return 1.0 + ((centred * inverse[columns]) ** 2).sum(axis=1) + labels, gradient
+
+
+def _by_input(by_position: FloatArray, inputs: int) -> FloatArray:
+    """Sum what belongs to the same input; on a circle each has two positions."""
+    copies = by_position.shape[-1] // max(1, inputs)
+    return np.asarray(by_position.reshape(*by_position.shape[:-1], copies, inputs).sum(axis=-2))
 
 
 def _squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:

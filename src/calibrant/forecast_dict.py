@@ -1,0 +1,54 @@
+"""Forecasts as plain JSON values, so that they can be stored with what they were forecasts of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from calibrant.forecast import Forecast, Mixture, Normal
+from calibrant.quantiles import Quantiles
+from calibrant.transformed import Transformed
+from calibrant.transforms import MonotoneMap
+
+_LEVELS = np.arange(1, 100) / 100  # of any forecast that has no form of its own here
+
+
+def forecast_to_dict(forecast: Forecast) -> dict[str, Any]:
+    """Return a forecast of one point as JSON values; see :func:`forecast_from_dict`.
+
+    Normal forecasts and mixtures, also through an output map, come back exactly; any other comes
+    back as its quantiles at 99 levels.
+    """
+    if forecast.batch != ():
+        raise ValueError(f"One point's forecast is stored, but got a batch of {forecast.batch}.")
+    match forecast:
+        case Normal():
+            return {"kind": "normal", "mean": float(forecast.mean()), "std": float(forecast.std())}
+        case Transformed():
+            inner = forecast_to_dict(forecast.forecast)
+            return {"kind": "transformed", "forecast": inner, "outputs": forecast.outputs.to_dict()}
+        case Mixture():
+            return {
+                "kind": "mixture",
+                "weights": forecast.weights.tolist(),
+                "means": forecast.means.tolist(),
+                "stds": forecast.stds.tolist(),
+            }
+    values = forecast.quantile(_LEVELS)
+    return {"kind": "quantiles", "levels": _LEVELS.tolist(), "values": values.tolist()}
+
+
+def forecast_from_dict(state: Mapping[str, Any]) -> Forecast:
+    """Rebuild a forecast from what :func:`forecast_to_dict` returned."""
+    match state:
+        case {"kind": "normal", "mean": mean, "std": std}:
+            return Normal(mean, std)
+        case {"kind": "transformed", "forecast": inner, "outputs": outputs}:
+            return Transformed(forecast_from_dict(inner), MonotoneMap(**outputs))
+        case {"kind": "mixture", "weights": weights, "means": means, "stds": stds}:
+            return Mixture(weights, means, stds)
+        case {"kind": "quantiles", "levels": levels, "values": values}:
+            return Quantiles(levels, values)
+    raise ValueError(f"This is not a stored forecast: {dict(state)!r}.")

@@ -1,0 +1,217 @@
+"""The sampler: calibrated Bayesian optimisation behind Optuna's interface."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.study import Study
+from optuna.trial import FrozenTrial
+
+from calibrant.acquisition import Acquisition
+from calibrant.calibration_set import CalibrationSet, Splits
+from calibrant.cube import Design, keys
+from calibrant.forecast import Forecast
+from calibrant.gaussian import FloatArray
+from calibrant.models.protocol import Model
+from calibrant.outcomes import Outcomes
+from calibrant.policy import (
+    ACQUISITION,
+    CALIBRATION_SET,
+    MODEL,
+    RECALIBRATOR,
+    Fits,
+    History,
+    Policy,
+    Suggestion,
+    initial_size,
+)
+from calibrant.recalibrate import Recalibrator
+from calibrant.space import Internal, Space
+from calibrant.study_history import Archive, running_points, store
+
+_ATTEMPTS = 8  # at a point that no other worker has just taken
+_DESIGN_KEY = "calibrant:design"  # the seed of the first points, shared by all workers
+
+
+class CalibratedSampler(BaseSampler):
+    """Chooses the parameters of Optuna's trials by calibrated Bayesian optimisation.
+
+    >>> study = optuna.create_study(sampler=CalibratedSampler())
+    >>> study.optimize(objective, n_trials=50)
+
+    One or several objectives, minimised or maximised; constraints set with
+    ``trial.set_constraint(name, value)``, met at values of at most 0; parameters that exist only in
+    some trials; any number of workers on one storage. Each suggestion is stored with its trial
+    together with the model's raw forecast, so calibration survives a restart.
+
+    Args:
+        model: what forecasts outcomes; by default a Gaussian process.
+        recalibrator: what makes its forecasts true inside the acquisition; None: uncalibrated.
+        calibration_set: the outcomes it learns from: "leave-one-out", "time-series" or "online", or
+            a :class:`~calibrant.calibration_set.CalibrationSet` for the details.
+        acquisition: what makes a point worth evaluating.
+        n_startup_trials: how many trials are spread out before the model is asked; by default twice
+            the number of parameters, 5 to 12.
+        design: how they are spread: "latin", "sobol" or "random".
+        repeats: whether a setting may be evaluated twice.
+        search_space: the parameters, where they are known beforehand; by default they are learned
+            from the trials, the first of which is then drawn at random.
+        seed: of all random choices.
+    """
+
+    def __init__(
+        self,
+        model: Model = MODEL,
+        recalibrator: Recalibrator | None = RECALIBRATOR,
+        acquisition: Acquisition = ACQUISITION,
+        calibration_set: CalibrationSet | Splits | str = CALIBRATION_SET,
+        *,
+        n_startup_trials: int | None = None,
+        design: Design | str = Design.LATIN,
+        repeats: bool = False,
+        search_space: Mapping[str, BaseDistribution] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        if n_startup_trials is not None and n_startup_trials < 1:
+            raise ValueError(
+                f"`n_startup_trials >= 1` must hold, but got {n_startup_trials}: "
+                "a model needs an outcome to start from."
+            )
+        self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats)
+        self._n_startup_trials = n_startup_trials
+        self._design = Design(design)
+        self._search_space = dict(search_space or {})
+        self._seed = seed
+        self._rng = np.random.default_rng(seed)
+        self._independent = RandomSampler(seed=seed)
+        self._forget()
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        with self._lock:
+            self._archive.update(study)
+            return {**self._search_space, **self._archive.search_space()}
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        searched = {name: dist for name, dist in search_space.items() if not dist.single()}
+        if not searched:
+            return {}
+        # One suggestion at a time in this process: the next one must know of it.
+        with self._lock:
+            self._archive.update(study)
+            space = self._archive.space(searched)
+            return space.external(self._place(study, trial, space))
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        return self._independent.sample_independent(study, trial, param_name, param_distribution)
+
+    def reseed_rng(self) -> None:
+        self._rng = np.random.default_rng()
+        self._independent.reseed_rng()
+
+    def outcomes(self, study: Study) -> tuple[Outcomes, ...]:
+        """Return the online calibration set of each objective: scores of forecasts come due."""
+        with self._lock:
+            self._archive.update(study)
+            return self._archive.outcomes(len(study.directions))
+
+    def forecasts(self, study: Study, params: Sequence[Mapping[str, Any]]) -> tuple[Forecast, ...]:
+        """Forecast each objective at some parameters: raw, and as if it were minimised."""
+        with self._lock:
+            self._archive.update(study)
+            space = self._archive.space(self._archive.search_space())
+            history = self._archive.history(space, len(study.directions), [])
+            if not history.Y.size:
+                raise ValueError("A forecast needs a finished trial with a finite value.")
+            X = np.array([space.row(space.to_internal(point)) for point in params])
+            fits = self._fit(history, space)
+            return tuple(fitted.predict(X) for fitted in fits[: len(study.directions)])
+
+    def _place(self, study: Study, trial: FrozenTrial, space: Space) -> dict[str, float]:
+        """Return a point, stored with its trial, that no other worker has taken meanwhile."""
+        fixed = space.to_internal(trial.system_attrs.get("fixed_params", {}))
+        for _ in range(_ATTEMPTS):
+            running = running_points(study, but=trial.number)
+            history = self._archive.history(space, len(study.directions), running)
+            suggestion = self._suggest(study, trial, space, history, fixed)
+            params = space.internal(suggestion.x)
+            store(study, trial, params, suggestion.forecasts)
+            # Of two workers that store the same point, at least the second sees the other's.
+            if fixed or params not in running_points(study, but=trial.number):
+                break
+        return params
+
+    def _suggest(
+        self, study: Study, trial: FrozenTrial, space: Space, history: History, fixed: Internal
+    ) -> Suggestion:
+        """Return a point and, as soon as there is a model, what it forecasts of it."""
+        startup = self._n_startup_trials or initial_size(space.cube.dim)
+        if history.Y.shape[0] < startup:
+            x = self._startup_point(study, trial, space, history, startup)
+            return Suggestion(space.row(space.existing({**space.internal(x), **fixed})))
+        fits = self._fit(history, space)
+        if len(fixed) < space.cube.dim:
+            x = self._policy.choose(history, space.cube, self._rng, fits)
+            fixed = {**space.internal(x), **fixed}
+        return self._policy.forecast(space.row(space.existing(fixed)), history, fits)
+
+    def _fit(self, history: History, space: Space) -> Fits:
+        """Fit the models, going on from the last fits if the parameters are still the same."""
+        last_space, last_fits = self._last
+        fits = self._policy.fit(
+            history, space.cube, last_fits if last_space == space.distributions else None
+        )
+        self._last = (space.distributions, fits)
+        return fits
+
+    def _startup_point(
+        self, study: Study, trial: FrozenTrial, space: Space, history: History, startup: int
+    ) -> FloatArray:
+        """Return the trial's own point of a design that all workers share."""
+        if trial.number < startup:
+            rng = np.random.default_rng(self._design_seed(study))
+            x = space.cube.design(self._design, startup, rng)[trial.number]
+            taken = np.concatenate([history.X, history.failed, history.pending])
+            if keys(x[None])[0] not in keys(taken):
+                return np.asarray(x)
+        return space.cube.spread(1, self._rng)[0]
+
+    def _design_seed(self, study: Study) -> int:
+        """Return the seed of the design, drawn by the first worker that needs it."""
+        if self._seed is not None:
+            return self._seed
+        known = study._storage.get_study_system_attrs(study._study_id).get(_DESIGN_KEY)
+        if known is None:
+            known = int(self._rng.integers(2**31))
+            study._storage.set_study_system_attr(study._study_id, _DESIGN_KEY, known)
+        return int(known)
+
+    def _forget(self) -> None:
+        """Start with an empty memory: all of it can be read from storage again."""
+        self._lock = threading.RLock()
+        self._archive = Archive()
+        self._last: tuple[Mapping[str, BaseDistribution], Fits] = ({}, ())
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        for name in ("_lock", "_archive", "_last"):  # a copy, perhaps in another process, rereads
+            del state[name]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()

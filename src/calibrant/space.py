@@ -1,0 +1,250 @@
+"""Optuna's distributions and the unit cube.
+
+Numbers are spread evenly over [0, 1], in their logarithm where the distribution says so. A value of
+a list of k (integers, steps, categories) sits in the middle of its k-th part, so that all are
+equally likely under a uniform draw. Parameters that can take one value only have no coordinate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+from calibrant.cube import Axis, Cube
+from calibrant.gaussian import FloatArray
+
+_LISTED = 256  # values that the search goes through one by one; longer lists are rounded to
+
+# A parameter's value as Optuna stores it: a float; of a category, its index.
+Internal = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One parameter on [0, 1]."""
+
+    distribution: BaseDistribution
+    axis: Axis
+    to_unit: Callable[[float], float]  # of the internal value
+    from_unit: Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """When a parameter exists: with which internal values of another (None: that does not)."""
+
+    parent: str
+    values: frozenset[float | None]
+
+
+@dataclass(frozen=True)
+class Space:
+    """A set of parameters as a unit cube.
+
+    Args:
+        distributions: by name; those with a single value are left out.
+        conditions: of parameters that exist only in some trials.
+    """
+
+    distributions: Mapping[str, BaseDistribution]
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
+    coordinates: dict[str, Coordinate] = field(init=False, repr=False, compare=False)
+    cube: Cube = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        coordinates = {
+            name: _coordinate(distribution)
+            for name, distribution in sorted(self.distributions.items())
+            if not distribution.single()
+        }
+        object.__setattr__(self, "coordinates", coordinates)
+        cube = Cube(tuple(coordinate.axis for coordinate in coordinates.values()))
+        object.__setattr__(self, "cube", cube)
+
+    def row(self, params: Internal) -> FloatArray:
+        """Return the point of some internal values; a parameter that is not there is in the middle.
+
+        Values outside their range, from before the range was changed, are moved to its end.
+        """
+        point = np.full(self.cube.dim, 0.5)
+        for column, (name, coordinate) in enumerate(self.coordinates.items()):
+            if name in params:
+                point[column] = coordinate.to_unit(params[name])
+        return np.clip(point, 0.0, 1.0)
+
+    def internal(self, x: FloatArray) -> dict[str, float]:
+        """Return the internal values of a point, without parameters that do not exist there."""
+        values = {
+            name: coordinate.from_unit(float(u))
+            for (name, coordinate), u in zip(self.coordinates.items(), x, strict=True)
+        }
+        return self.existing(values)
+
+    def existing(self, params: Internal) -> dict[str, float]:
+        """Return the parameters that exist given the others, as far as past trials tell."""
+        kept = dict(params)
+        for _ in self.conditions:  # a condition may depend on a parameter that has one itself
+            for name, condition in self.conditions.items():
+                if name in kept and kept.get(condition.parent) not in condition.values:
+                    del kept[name]
+        return kept
+
+    def to_internal(self, params: Mapping[str, Any]) -> dict[str, float]:
+        """Return internal values of parameters; those that are no part of the space are left out."""
+        return {
+            name: coordinate.distribution.to_internal_repr(params[name])
+            for name, coordinate in self.coordinates.items()
+            if name in params and _is_choice(coordinate.distribution, params[name])
+        }
+
+    def external(self, params: Internal) -> dict[str, Any]:
+        """Return parameters as the objective sees them."""
+        return {
+            name: self.coordinates[name].distribution.to_external_repr(value)
+            for name, value in params.items()
+        }
+
+
+def union(
+    spaces: Sequence[Mapping[str, BaseDistribution]],
+) -> dict[str, BaseDistribution]:
+    """Return all parameters of some trials; where a range has changed, the last one."""
+    every: dict[str, BaseDistribution] = {}
+    for distributions in spaces:
+        every.update(distributions)
+    return {name: dist for name, dist in sorted(every.items()) if not dist.single()}
+
+
+def conditions(
+    distributions: Mapping[str, BaseDistribution], trials: Sequence[Internal]
+) -> dict[str, Condition]:
+    """Return which parameter decides about the existence of which other, as far as trials tell.
+
+    A parameter is conditional if some trials have it and some do not; its parent is the first one
+    with a list of values each of which always, or never, goes with it. Values not seen yet are
+    taken to go with it: the next trial will tell.
+    """
+    found: dict[str, Condition] = {}
+    parents = {name: values for name, dist in distributions.items() if (values := _listed(dist))}
+    for child in distributions:
+        has = [child in params for params in trials]
+        if all(has) or not any(has):
+            continue
+        for parent, every in parents.items():
+            seen = [params.get(parent) for params in trials]
+            present = {value for value, there in zip(seen, has, strict=True) if there}
+            absent = {value for value, there in zip(seen, has, strict=True) if not there}
+            if parent != child and not present & absent:
+                found[child] = Condition(parent, frozenset(({*every} | present) - absent))
+                break
+    return found
+
+
+def _listed(distribution: BaseDistribution) -> list[float]:
+    """Return the internal values of a distribution that has few, else none."""
+    match distribution:
+        case CategoricalDistribution():
+            return [float(i) for i in range(len(distribution.choices))]
+        case IntDistribution() if _count(distribution) <= _LISTED:
+            return [float(v) for v in range(distribution.low, distribution.high + 1, distribution.step)]
+    return []
+
+
+def _is_choice(distribution: BaseDistribution, value: Any) -> bool:
+    return not isinstance(distribution, CategoricalDistribution) or value in distribution.choices
+
+
+def _count(distribution: FloatDistribution | IntDistribution) -> int:
+    """Return how many values a stepped distribution has."""
+    step = distribution.step
+    assert step is not None  # noqa: S101 - callers have looked
+    return int(np.floor((distribution.high - distribution.low) / step + 1e-8)) + 1
+
+
+def _coordinate(distribution: BaseDistribution) -> Coordinate:
+    match distribution:
+        case CategoricalDistribution():
+            return _stepped(distribution, 0.0, 1.0, len(distribution.choices), categorical=True)
+        case IntDistribution(log=True):
+            return _log_integers(distribution)
+        case IntDistribution() | FloatDistribution(step=float()):
+            low, step = float(distribution.low), float(distribution.step or 1)
+            return _stepped(distribution, low, step, _count(distribution))
+        case FloatDistribution():
+            return _continuous(distribution)
+    raise TypeError(
+        f"Parameters are floats, integers or categories, but got {type(distribution).__name__}."
+    )
+
+
+def _continuous(distribution: FloatDistribution) -> Coordinate:
+    low, high = distribution.low, distribution.high
+    if distribution.log:
+        start, span = np.log(low), np.log(high) - np.log(low)
+        return Coordinate(
+            distribution,
+            Axis(),
+            lambda value: (np.log(value) - start) / span,
+            lambda u: float(np.clip(np.exp(start + u * span), low, high)),
+        )
+    # Halves, as the difference of the largest floats is not one.
+    half = high / 2.0 - low / 2.0
+    return Coordinate(
+        distribution,
+        Axis(),
+        lambda value: (value / 2.0 - low / 2.0) / half,
+        lambda u: float(np.clip((low / 2.0 + u * half) * 2.0, low, high)),
+    )
+
+
+def _stepped(
+    distribution: BaseDistribution, low: float, step: float, count: int, categorical: bool = False
+) -> Coordinate:
+    """Return the coordinate of low, low + step, …: value i in the middle of part i of count."""
+
+    def index(u: float) -> float:
+        return float(min(np.floor(u * count), count - 1))
+
+    if count <= _LISTED or categorical:
+        axis = Axis(tuple((i + 0.5) / count for i in range(count)), categorical)
+    else:
+        axis = Axis(
+            rounding=lambda u: (np.minimum(np.floor(u * count), count - 1.0) + 0.5) / count
+        )
+    return Coordinate(
+        distribution,
+        axis,
+        lambda value: (np.round((value - low) / step) + 0.5) / count,
+        lambda u: low + index(u) * step,
+    )
+
+
+def _log_integers(distribution: IntDistribution) -> Coordinate:
+    low, high = distribution.low, distribution.high
+    start = np.log(low - 0.5)
+    span = np.log(high + 0.5) - start
+
+    def from_unit(u: float) -> float:
+        return float(np.clip(np.rint(np.exp(start + u * span)), low, high))
+
+    def rounded(u: FloatArray) -> FloatArray:
+        values = np.clip(np.rint(np.exp(start + u * span)), low, high)
+        return np.asarray((np.log(values) - start) / span)
+
+    if high - low < _LISTED:
+        values = np.arange(low, high + 1, dtype=float)
+        axis = Axis(tuple(((np.log(values) - start) / span).tolist()))
+    else:
+        axis = Axis(rounding=rounded)
+    return Coordinate(
+        distribution, axis, lambda value: float((np.log(value) - start) / span), from_unit
+    )

@@ -1,0 +1,178 @@
+"""What a study's trials say to the optimiser, and where its forecasts are kept.
+
+The point suggested and its raw forecast are stored with the trial, before the objective runs. All
+that a search needs can be rebuilt from storage, by another worker or next week.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from calibrant.forecast import Forecast
+from calibrant.forecast_dict import forecast_from_dict, forecast_to_dict
+from calibrant.gaussian import SCORE_LIMIT, FloatArray
+from calibrant.outcomes import Outcomes
+from calibrant.policy import History
+from calibrant.space import Internal, Space, conditions, union
+
+_KEY = "calibrant:suggestion"  # of the system attribute that holds a suggestion
+
+
+class Stored(NamedTuple):
+    """A suggestion as it is kept with its trial."""
+
+    params: dict[str, float]  # internal values
+    forecasts: tuple[Forecast, ...]  # one an objective, to be minimised; none in the first design
+
+
+def store(study: Study, trial: FrozenTrial, params: Internal, forecasts: Sequence[Forecast]) -> None:
+    """Keep a suggestion with its trial, where every worker can see it."""
+    record = {
+        "params": dict(params),
+        "forecasts": [forecast_to_dict(forecast) for forecast in forecasts],
+    }
+    study._storage.set_trial_system_attr(trial._trial_id, _KEY, record)
+
+
+def stored(trial: FrozenTrial) -> Stored | None:
+    """Return the suggestion kept with a trial, if there is one."""
+    record = trial.system_attrs.get(_KEY)
+    if record is None:
+        return None
+    return Stored(record["params"], tuple(map(forecast_from_dict, record["forecasts"])))
+
+
+def internal_params(trial: FrozenTrial) -> dict[str, float]:
+    """Return a trial's parameters as Optuna stores them."""
+    return {
+        name: trial.distributions[name].to_internal_repr(value)
+        for name, value in trial.params.items()
+    }
+
+
+def signs(study: Study) -> FloatArray:
+    """Return what turns each objective into one to be minimised: 1 or −1."""
+    return np.array([-1.0 if d == StudyDirection.MAXIMIZE else 1.0 for d in study.directions])
+
+
+class Record(NamedTuple):
+    """A finished trial, as far as the search is concerned."""
+
+    finished: tuple[float, int]  # when, and the trial's number
+    params: dict[str, float]
+    values: FloatArray | None  # to be minimised; None: it gave nothing that can be used
+    at_least: float  # of a trial that gave nothing: a bound on its value, or NaN
+    constraints: dict[str, float]
+    forecasts: tuple[Forecast, ...]  # made before the outcome, of just this point
+    scores: FloatArray | None  # of the values under them
+
+
+@dataclass
+class Archive:
+    """The finished trials of a study, in the order in which they finished; read once each."""
+
+    records: dict[int, Record] = field(default_factory=dict)
+    _distributions: dict[int, dict[str, BaseDistribution]] = field(default_factory=dict)
+    _study: tuple[int, str] | None = None
+
+    def update(self, study: Study) -> None:
+        """Read the trials that have finished since last time."""
+        identity = (study._study_id, study.study_name)
+        if identity != self._study:
+            self.records, self._distributions, self._study = {}, {}, identity
+        finished = [
+            trial
+            for trial in study.get_trials(deepcopy=False)
+            if trial.state.is_finished() and trial.number not in self.records
+        ]
+        flip = signs(study)
+        for trial in finished:
+            self.records[trial.number] = _record(trial, flip)
+            self._distributions[trial.number] = trial.distributions
+        # By time of finishing, whoever read them and when: outcomes are a sequence.
+        by_time = sorted(self.records.items(), key=lambda item: item[1].finished)
+        self.records = dict(by_time)
+
+    def search_space(self) -> dict[str, BaseDistribution]:
+        """Return all parameters met so far, with the range each had last."""
+        numbers = sorted(self._distributions)
+        return union([self._distributions[number] for number in numbers])
+
+    def space(self, distributions: Mapping[str, BaseDistribution]) -> Space:
+        """Return the cube of some parameters, with what trials tell about which exist when."""
+        params = [record.params for record in self.records.values()]
+        return Space(distributions, conditions(distributions, params))
+
+    def outcomes(self, objectives: int) -> tuple[Outcomes, ...]:
+        """Return the online calibration set of each objective."""
+        known = [r.scores for r in self.records.values() if r.scores is not None]
+        table = np.array(known).reshape(-1, objectives)
+        return tuple(Outcomes(column) for column in table.T)
+
+    def history(self, space: Space, objectives: int, pending: Sequence[Internal]) -> History:
+        """Return what is known, as points of a space."""
+        names = sorted({name for r in self.records.values() for name in r.constraints})
+        known, failed = [], []
+        for record in self.records.values():
+            usable = record.values is not None and len(record.constraints) == len(names)
+            (known if usable else failed).append(record)
+        Y = np.array([record.values for record in known]).reshape(-1, objectives)
+        # A pruned trial was no better than the others: at best it is like the middle one.
+        middle = float(np.median(Y)) if Y.size and objectives == 1 else np.nan
+        bounds = np.array([record.at_least for record in failed])
+        return History(
+            X=_rows(space, [record.params for record in known]),
+            Y=Y,
+            constraints=np.array(
+                [[record.constraints[name] for name in names] for record in known]
+            ).reshape(len(known), len(names)),
+            online=self.outcomes(objectives),
+            failed=_rows(space, [record.params for record in failed]),
+            failed_at_least=np.maximum(bounds, middle),
+            pending=_rows(space, pending),
+        )
+
+
+def running_points(study: Study, but: int) -> list[dict[str, float]]:
+    """Return the points under evaluation in all other trials, wherever they run."""
+    points = []
+    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+        suggestion = stored(trial)
+        params = internal_params(trial) if suggestion is None else suggestion.params
+        if trial.number != but and params:
+            points.append(params)
+    return points
+
+
+def _record(trial: FrozenTrial, flip: FloatArray) -> Record:
+    params, suggestion = internal_params(trial), stored(trial)
+    values, at_least = None, float("nan")
+    if trial.state == TrialState.COMPLETE and np.all(np.isfinite(trial.values)):
+        values = flip * np.array(trial.values)
+    elif trial.state == TrialState.PRUNED and trial.intermediate_values:
+        last = trial.intermediate_values[max(trial.intermediate_values)]
+        at_least = float(flip[0] * last) if np.isfinite(last) else float("nan")
+    constraints = {name: v for name, v in trial.constraints.items() if np.isfinite(v)}
+    forecasts: tuple[Forecast, ...] = ()
+    scores = None
+    # A forecast counts only if it was of the point that was then evaluated.
+    if values is not None and suggestion is not None and suggestion.params == params:
+        forecasts = suggestion.forecasts
+        if forecasts:
+            each = [float(f.score(y)) for f, y in zip(forecasts, values, strict=True)]
+            scores = np.clip(each, -SCORE_LIMIT, SCORE_LIMIT)
+    time = trial.datetime_complete.timestamp() if trial.datetime_complete else 0.0
+    return Record(
+        (time, trial.number), params, values, at_least, constraints, forecasts, scores
+    )
+
+
+def _rows(space: Space, params: Sequence[Internal]) -> FloatArray:
+    return np.array([space.row(p) for p in params]).reshape(-1, space.cube.dim)
