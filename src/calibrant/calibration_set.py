@@ -29,14 +29,14 @@ class CalibrationSet:
         refit: fit the model anew for each split; by default hyper-parameters stay, and a Gaussian
             process has all scores in closed form.
         symmetric: count each score with both signs, so that spread and tails are learned but no
-            shift. Points are chosen for being forecast too low; a shift learned from them would
-            be applied to all others.
+            shift. Worth a thought for online scores: points are chosen for being forecast too
+            low, and a shift learned from them would be applied to all others.
         first: size of the first training set of a time series.
     """
 
     splits: Splits | str = Splits.LEAVE_ONE_OUT
     refit: bool = False
-    symmetric: bool = True
+    symmetric: bool = False
     first: int = 1
 
     def __post_init__(self) -> None:

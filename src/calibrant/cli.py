@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import numpy as np
 import typer
+from optuna.distributions import BaseDistribution
+from optuna.study import Study
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 import calibrant
-from calibrant import checks
+from calibrant import checks, demo_tuning
+from calibrant.command import Command, CommandFailed
 from calibrant.csv_files import read_forecasts, write_quantiles
 from calibrant.demo import co2_stream
 from calibrant.forecast import Forecast
 from calibrant.gaussian import FloatArray
+from calibrant.live import live_table, print_review
+from calibrant.parameters import parse_parameter, parse_space
 from calibrant.recalibrate import Recalibrator
-from calibrant.report import write_stream_report
+from calibrant.report import write_stream_report, write_study_report
+from calibrant.review import review
+from calibrant.storage import StorageLost, copy_study
 from calibrant.stream import Replay
+from calibrant.tune import evaluated, open_study, run, same_job, suggest, tune_command
+
+_DEMO_TRIALS = 40
 
 app = typer.Typer(
     help="Forecasts whose error bars are true.",
@@ -53,20 +64,129 @@ def main(
         raise typer.Exit
 
 
+class Demo(StrEnum):
+    """Which worked example to run."""
+
+    TUNING = "tuning"
+    STREAM = "stream"
+
+
 @app.command()
 def demo(
+    which: Annotated[
+        Demo,
+        typer.Argument(help="tuning: a model on real data; stream: real forecasts, recalibrated."),
+    ] = Demo.TUNING,
     report: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("report.html"),
 ) -> None:
-    """Recalibrate real forecasts of weekly CO₂ and write a report."""
+    """Tune a model on real data (or recalibrate real forecasts) and write a report."""
     try:
-        stream = co2_stream()
-        recalibrator = calibrant.ChainRecalibrator()
-        result = _replay_with_progress(stream.forecast, stream.y, recalibrator, stream.name)
-        _print_summary(result)
-        title = f"{stream.name}: a model fitted once, before and after recalibration"
-        console.print(f"Report: {write_stream_report(result, report, title, stream.times)}")
+        if which is Demo.STREAM:
+            _stream_demo(report)
+        else:
+            _tuning_demo(report)
     except (ImportError, OSError) as error:
         _fail(str(error))
+
+
+def _stream_demo(report: Path) -> None:
+    stream = co2_stream()
+    recalibrator = calibrant.ChainRecalibrator()
+    result = _replay_with_progress(stream.forecast, stream.y, recalibrator, stream.name)
+    _print_summary(result)
+    title = f"{stream.name}: a model fitted once, before and after recalibration"
+    console.print(f"Report: {write_stream_report(result, report, title, stream.times)}")
+
+
+def _tuning_demo(report: Path) -> None:
+    objective, space = demo_tuning.objective(), demo_tuning.space()
+    console.print(demo_tuning.TITLE)
+    study = open_study(space, None, "demo", "minimize", seed=0)
+    with live_table(study, _DEMO_TRIALS, console) as listener:
+        run(study, lambda trial: objective(suggest(trial, space)), _DEMO_TRIALS, listener=listener)
+    _finish(study, report, demo_tuning.TITLE)
+
+
+@app.command()
+def tune(
+    program: Annotated[
+        list[str],
+        typer.Argument(
+            help="After `--`: the program and its arguments, with {name} where a parameter goes; "
+            "{trial} is the number of the trial."
+        ),
+    ],
+    param: Annotated[
+        list[str],
+        typer.Option(
+            "--param",
+            "-p",
+            help="lr=1e-5..1e-1:log, layers=1..8, drop=0..0.5:0.1 (steps), act=relu,tanh",
+        ),
+    ],
+    trials: Annotated[int, typer.Option(help="Evaluations the study shall have in all.")] = 50,
+    jobs: Annotated[int, typer.Option(help="Programs to run at the same time.")] = 1,
+    storage: Annotated[
+        str, typer.Option(help="Where the study is kept; run the same again to go on with it.")
+    ] = "sqlite:///calibrant.db",
+    study_name: Annotated[str, typer.Option(help="Its name there.")] = "calibrant",
+    maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better.")] = False,
+    json_field: Annotated[
+        str | None,
+        typer.Option(help="Read this field of the JSON printed last, instead of the last number."),
+    ] = None,
+    result_file: Annotated[
+        str | None, typer.Option(help="Read the result from this file; may contain {trial}.")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds after which an evaluation has failed.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of all random choices.")] = None,
+    report: Annotated[Path | None, typer.Option(help="HTML page to write.")] = None,
+) -> None:
+    """Tune any program: the number it prints last is made as low as possible.
+
+    calibrant tune -p lr=1e-5..1e-1:log -p layers=1..8 -- python train.py --lr {lr} --layers {layers}
+    """
+    command = Command(program, json_field, result_file, timeout)
+    try:
+        space = parse_space(dict(_parse_parameters(param)))
+        command.check(list(space), jobs)
+        direction = "maximize" if maximize else "minimize"
+        study = open_study(space, storage, study_name, direction, seed=seed)
+        same_job(study, program, param)
+        if evaluated(study):
+            console.print(f"Going on with {evaluated(study)} evaluations in {storage}.")
+        with live_table(study, trials, console) as listener:
+            tune_command(command, space, study, trials, jobs, listener)
+        _finish(study, report, f"Tuning {' '.join(program)}")
+    except StorageLost as error:
+        place = Path(f"rescued-{study_name}.db")
+        copy_study(error.study, f"sqlite:///{place}")
+        _fail(f"{error} They are saved in {place}.")
+    except (ValueError, TypeError, OSError, CommandFailed) as error:
+        _fail(str(error))
+
+
+def _parse_parameters(texts: list[str]) -> Iterator[tuple[str, BaseDistribution]]:
+    seen: set[str] = set()
+    for text in texts:
+        name, distribution = parse_parameter(text)
+        if name in seen:
+            raise ValueError(f"The parameter `{name}` is given twice.")
+        seen.add(name)
+        yield name, distribution
+
+
+def _finish(study: Study, report: Path | None, title: str) -> None:
+    """Print what was found and write the page, if anything was."""
+    try:
+        found = review(study)
+    except ValueError as error:
+        _fail(str(error))
+    print_review(found, study, console)
+    if report is not None:
+        console.print(f"Report: {write_study_report(found, report, title)}")
 
 
 @app.command()

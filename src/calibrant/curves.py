@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from calibrant.forecast import Forecast, Normal
-from calibrant.gaussian import LOG_SQRT_2PI, FloatArray, log_hinge
+from calibrant.gaussian import LOG_SQRT_2PI, FloatArray, log_hinge_and_slope
 
 Reading = tuple[FloatArray, FloatArray]  # a curve and its slope
 
@@ -44,9 +44,8 @@ class GaussianCurves(Curves):
         return value, np.exp(-0.5 * s * s - LOG_SQRT_2PI - value) / self._std
 
     def log_shortfall(self, v: FloatArray) -> Reading:
-        s = (v - self._mean) / self._std
-        value = log_hinge(s)
-        return value + np.log(self._std), np.exp(log_ndtr(s) - value) / self._std
+        value, slope = log_hinge_and_slope((v - self._mean) / self._std)
+        return value + np.log(self._std), slope / self._std
 
 
 class TabulatedCurves(Curves):

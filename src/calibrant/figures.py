@@ -14,7 +14,14 @@ from calibrant import checks
 from calibrant.gaussian import FloatArray
 from calibrant.scores import reliability as reliability_curve
 
-__all__ = ["coverage_over_time", "pit_histogram", "reliability", "ribbon"]
+__all__ = [
+    "convergence",
+    "coverage_over_time",
+    "intervals",
+    "pit_histogram",
+    "reliability",
+    "ribbon",
+]
 
 # Orange, blue, green, pink: told apart by colour-blind readers too (Okabe and Ito).
 PALETTE = ("#D55E00", "#0072B2", "#009E73", "#CC79A7")
@@ -128,6 +135,63 @@ def ribbon(
         figure.add_scatter(
             x=x[where], y=y[where], mode="markers", name=label, marker={"color": colour, "size": 4}
         )
+    return figure
+
+
+def convergence(values: ArrayLike, best_so_far: ArrayLike) -> go.Figure:
+    """Draw the outcomes of a search, and the best so far as a line."""
+    values, best = checks.finite("values", values), checks.finite("best_so_far", best_so_far)
+    if values.ndim != 1 or values.size == 0 or best.shape != values.shape:
+        raise ValueError("`values` and `best_so_far` must be 1-D, not empty and equally long.")
+    x = np.arange(1, values.size + 1)
+    figure = _figure("evaluation", "value")
+    figure.add_scatter(
+        x=x, y=values, mode="markers", name="evaluation", marker={"color": _LINE, "size": 6}
+    )
+    figure.add_scatter(
+        x=x, y=best, mode="lines", name="best so far",
+        line={"color": PALETTE[1], "width": 2.5, "shape": "hv"},
+    )  # fmt: skip
+    return figure
+
+
+def intervals(
+    y: ArrayLike, intervals: Mapping[str, tuple[ArrayLike, ArrayLike]], x: ArrayLike | None = None
+) -> go.Figure:
+    """Draw outcomes beside the interval that was forecast for each; red lies outside the last.
+
+    Unlike :func:`ribbon`, for outcomes that are not neighbours in time: each has bars of its own.
+
+    Args:
+        y: the outcomes.
+        intervals: label → lower and upper ends, one an outcome.
+        x: where to draw them; by default 1, 2, …
+    """
+    y = checks.finite("y", y)
+    x = np.arange(1, y.size + 1, dtype=float) if x is None else np.asarray(x, dtype=float)
+    ends = [np.asarray(end, dtype=float) for pair in _labelled(intervals).values() for end in pair]
+    if y.ndim != 1 or y.size == 0 or any(end.shape != y.shape for end in ends):
+        raise ValueError("`y` must be 1-D and not empty, with one lower and upper end an outcome.")
+    figure = _figure("trial", "outcome")
+    # Outcomes decide what is shown: one wild interval would squeeze all others to a line.
+    margin = 0.5 * float(np.ptp(y)) or max(1e-9, 0.1 * abs(float(y[0])))
+    floor, ceiling = y.min() - margin, y.max() + margin
+    outside = np.zeros(y.size, dtype=bool)
+    for index, (label, (lower, upper)) in enumerate(intervals.items()):
+        low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+        outside = (y < low) | (y > high)
+        gaps = np.full(y.size, np.nan)  # between one bar and the next the line is broken
+        bars = np.stack([np.clip(low, floor, ceiling), np.clip(high, floor, ceiling), gaps], axis=1)
+        figure.add_scatter(
+            x=np.repeat(x + 0.25 * (index - 0.5 * (len(intervals) - 1)), 3), y=bars.ravel(),
+            mode="lines", name=label, hoverinfo="skip",
+            line={"color": PALETTE[index % len(PALETTE)], "width": 4},
+        )  # fmt: skip
+    for label, where, colour in (("inside", ~outside, "#333333"), ("outside", outside, "#C00000")):
+        figure.add_scatter(
+            x=x[where], y=y[where], mode="markers", name=label, marker={"color": colour, "size": 7}
+        )
+    figure.update_yaxes(range=[floor, ceiling])
     return figure
 
 

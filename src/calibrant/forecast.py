@@ -168,6 +168,16 @@ class Mixture(Forecast):
         return np.asarray(np.exp(self._log_weights))
 
     @property
+    def means(self) -> FloatArray:
+        """The components' means."""
+        return self._means
+
+    @property
+    def stds(self) -> FloatArray:
+        """The components' standard deviations."""
+        return self._stds
+
+    @property
     def batch(self) -> tuple[int, ...]:
         return self._means.shape[:-1]
 

@@ -69,6 +69,28 @@ def log_hinge(v: ArrayLike) -> FloatArray:
     return np.asarray(np.where(v > -1.0, log_near, np.where(v > -50.0, log_mid, log_far)))
 
 
+def log_hinge_and_slope(v: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return log h(v) and its derivative Φ(v)/h(v), with one special function for both.
+
+    With e = √(π/2)·erfcx(−v/√2): Φ = φ·e and h = φ·(1 + v·e). For v < −50 the bracket cancels;
+    there the slope is −v + 2/−v up to terms in v⁻³.
+    """
+    if v.size and v.min() < -50.0:
+        value = log_hinge(v)
+        far = np.minimum(v, -50.0)
+        near = log_hinge_and_slope(np.maximum(v, -50.0))[1]
+        return value, np.where(v < -50.0, -far - 2.0 / far, near)
+    bulk = np.minimum(v, 30.0)  # beyond, h(v) = v to the last digit, and erfcx would overflow
+    scaled = np.sqrt(0.5 * np.pi) * erfcx(bulk * -np.sqrt(0.5))
+    bracket = 1.0 + bulk * scaled
+    value = np.log(bracket) - 0.5 * bulk * bulk - LOG_SQRT_2PI
+    if v.size and v.max() > 30.0:
+        return np.where(v > 30.0, np.log(np.maximum(v, 1.0)), value), np.where(
+            v > 30.0, 1.0 / np.maximum(v, 1.0), scaled / bracket
+        )
+    return value, scaled / bracket
+
+
 def squared_cdf_integral(z: ArrayLike) -> FloatArray:
     """Return ∫ Φ² from −∞ to z, which is zΦ² + 2Φφ − Φ(√2·z)/√π."""
     z = np.asarray(z, dtype=float)

@@ -39,7 +39,9 @@ def maximize(
         near: points (k, dim) worth looking around, best first.
         taken: keys of points not to return again; when a finite cube has no others, it may.
     """
-    candidates = _untaken(_candidates(cube, rng, near), taken)
+    candidates = _candidates(cube, rng, near)
+    if not cube.free.size:  # chance does not hit the same real number twice
+        candidates = _untaken(candidates, taken)
     if not candidates.shape[0]:  # all there is has been taken
         return cube.spread(1, rng)[0]
     values = criterion(candidates)[0]
@@ -110,7 +112,7 @@ def _climb(
         jac=True,
         method="L-BFGS-B",
         bounds=[(0.0, 1.0)] * start.size,
-        options={"maxiter": 30, "maxfun": 40, "ftol": 1e-6, "gtol": 1e-4},
+        options={"maxiter": 30, "maxfun": 40, "ftol": 1e-5, "gtol": 1e-4},
     )
     ends = starts.copy()
     ends[:, cube.free] = found.x.reshape(starts.shape[0], -1)

@@ -43,7 +43,7 @@ from calibrant.recalibrate.identity import STANDARD_NORMAL
 
 # What a user who sets nothing gets. All of them are values: nothing can change them.
 MODEL = GaussianProcess()
-RECALIBRATOR = GaussianRecalibrator()
+RECALIBRATOR = GaussianRecalibrator(strength=3.0)  # location and scale, from a handful of scores
 CALIBRATION_SET = CalibrationSet()
 ACQUISITION = ExpectedImprovement()
 

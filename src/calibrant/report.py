@@ -1,14 +1,17 @@
-"""One self-contained HTML page about a replayed stream."""
+"""Self-contained HTML pages: about a replayed stream, about a study."""
 
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant import figures
+from calibrant.review import COVERAGE, Review
 from calibrant.stream import Replay
 
 _STYLE = """
@@ -40,7 +43,7 @@ def write_stream_report(
         for name, (low, high) in (("raw", raw), ("calibrated", calibrated))
     }
     recent = slice(-min(300, replay.y.size), None)  # more points than this are a blur
-    parts = [
+    parts: list[Part] = [
         ("Reliability", "On the diagonal, error bars are true.", figures.reliability(pits)),
         ("PIT histogram", "Flat is calibrated.", figures.pit_histogram(pits)),
         (
@@ -61,15 +64,69 @@ def write_stream_report(
             ),
         ),
     ]
-    body = [f"<h1>{html.escape(title)}</h1>"]
-    body.append(
-        f"<p class=note>{replay.y.size:,} outcomes; every forecast was made before its outcome. "
-        f"Recalibrator: {html.escape(repr(replay.recalibrator))}</p>"
+    note = (
+        f"{replay.y.size:,} outcomes; every forecast was made before its outcome. "
+        f"Recalibrator: {replay.recalibrator!r}"
     )
-    body.append(_table(replay))
-    for number, (heading, note, figure) in enumerate(parts):
+    return _write(path, title, note, _scores_table(replay), parts)
+
+
+def write_study_report(review: Review, path: str | Path, title: str) -> Path:
+    """Write what a study found, and how true its forecasts were.
+
+    Args:
+        review: what :func:`calibrant.review` returned.
+        path: the HTML file; it holds all it needs and opens without a network.
+        title: the heading.
+    """
+    parts: list[Part] = [
+        (
+            "Best so far",
+            "Each evaluation, in the order in which they finished.",
+            figures.convergence(review.values, review.best_so_far),
+        )
+    ]
+    if review.held.size:
+        held = {"raw": review.raw_held, "calibrated": review.held}
+        parts += [
+            (
+                "Forecasts and outcomes",
+                f"{COVERAGE:.0%} intervals, each given before its evaluation; "
+                "the first evaluations, before there was a model, have none.",
+                figures.intervals(
+                    review.outcomes,
+                    {
+                        "raw": (review.raw_low, review.raw_high),
+                        "calibrated": (review.low, review.high),
+                    },
+                    review.forecast_numbers,
+                ),
+            ),
+            (
+                "Reliability",
+                "On the diagonal, error bars are true. The grey band is what chance does to "
+                f"{review.held.size} outcomes.",
+                figures.reliability({"raw": review.raw_pits, "calibrated": review.pits}),
+            ),
+            (
+                f"Coverage of {COVERAGE:.0%} intervals over time",
+                "Share of all outcomes so far that lay inside.",
+                figures.coverage_over_time(held, COVERAGE),
+            ),
+        ]
+    failures = f"; {review.failed} failed" if review.failed else ""
+    note = f"{review.values.size} evaluations with a finite value{failures}."
+    return _write(path, title, note, _best_table(review), parts)
+
+
+Part = tuple[str, str, Any]  # heading, what it shows, figure
+
+
+def _write(path: str | Path, title: str, note: str, table: str, parts: Sequence[Part]) -> Path:
+    body = [f"<h1>{html.escape(title)}</h1><p class=note>{html.escape(note)}</p>{table}"]
+    for number, (heading, caption, figure) in enumerate(parts):
         figure.update_layout(height=460)
-        body.append(f"<h2>{heading}</h2><p class=note>{note}</p>")
+        body.append(f"<h2>{html.escape(heading)}</h2><p class=note>{html.escape(caption)}</p>")
         body.append(figure.to_html(full_html=False, include_plotlyjs=number == 0))
     page = (
         "<!doctype html><html lang=en><meta charset=utf-8>"
@@ -81,7 +138,27 @@ def write_stream_report(
     return path
 
 
-def _table(replay: Replay) -> str:
+def _best_table(review: Review) -> str:
+    low, high = review.best_interval
+    rows = [(f"best value (trial {review.best_number})", f"{review.best_so_far[-1]:.6g}")]
+    rows += [
+        (name, f"{value:.6g}" if isinstance(value, float) else str(value))
+        for name, value in review.best_params.items()
+    ]
+    rows.append((f"{COVERAGE:.0%} interval of another evaluation there", f"{low:.6g} to {high:.6g}"))
+    if review.held.size:
+        rows.append((
+            f"such intervals held ({review.held.size} forecasts)",
+            f"{review.held.mean():.0%} (the model's own: {review.raw_held.mean():.0%})",
+        ))
+    cells = [
+        f"<tr><td>{html.escape(name)}</td><td>{html.escape(value)}</td></tr>"
+        for name, value in rows
+    ]
+    return f"<table>{''.join(cells)}</table>"
+
+
+def _scores_table(replay: Replay) -> str:
     summary = replay.summary()
     rows = [
         f"<tr><td>{html.escape(name)}</td><td>{summary['raw'][name]:.4g}</td>"

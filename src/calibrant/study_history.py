@@ -15,6 +15,7 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from calibrant.cube import keys
 from calibrant.forecast import Forecast
 from calibrant.forecast_dict import forecast_from_dict, forecast_to_dict
 from calibrant.gaussian import SCORE_LIMIT, FloatArray
@@ -23,6 +24,7 @@ from calibrant.policy import History
 from calibrant.space import Internal, Space, conditions, union
 
 _KEY = "calibrant:suggestion"  # of the system attribute that holds a suggestion
+INTERRUPTED = "calibrant:interrupted"  # user attribute of a trial that someone stopped
 
 
 class Stored(NamedTuple):
@@ -81,16 +83,21 @@ class Archive:
     records: dict[int, Record] = field(default_factory=dict)
     _distributions: dict[int, dict[str, BaseDistribution]] = field(default_factory=dict)
     _study: tuple[int, str] | None = None
+    _rows: dict[int, FloatArray] = field(default_factory=dict)  # of the space last asked for
+    _rows_of: Mapping[str, BaseDistribution] | None = None
 
     def update(self, study: Study) -> None:
         """Read the trials that have finished since last time."""
         identity = (study._study_id, study.study_name)
         if identity != self._study:
             self.records, self._distributions, self._study = {}, {}, identity
+            self._rows_of = None
         finished = [
             trial
             for trial in study.get_trials(deepcopy=False)
-            if trial.state.is_finished() and trial.number not in self.records
+            if trial.state.is_finished()
+            and trial.number not in self.records
+            and INTERRUPTED not in trial.user_attrs
         ]
         flip = signs(study)
         for trial in finished:
@@ -120,24 +127,38 @@ class Archive:
         """Return what is known, as points of a space."""
         names = sorted({name for r in self.records.values() for name in r.constraints})
         known, failed = [], []
-        for record in self.records.values():
+        for number, record in self.records.items():
             usable = record.values is not None and len(record.constraints) == len(names)
-            (known if usable else failed).append(record)
-        Y = np.array([record.values for record in known]).reshape(-1, objectives)
+            (known if usable else failed).append(number)
+        X = self._points(space, known)
+        running = np.array([space.row(p) for p in pending]).reshape(-1, space.cube.dim)
+        # A trial that failed and is tried again, because its worker died, has not failed.
+        if failed:
+            again = {*keys(X), *keys(running)}
+            failed_keys = keys(self._points(space, failed))
+            failed = [n for n, key in zip(failed, failed_keys, strict=True) if key not in again]
+        Y = np.array([self.records[number].values for number in known]).reshape(-1, objectives)
         # A pruned trial was no better than the others: at best it is like the middle one.
         middle = float(np.median(Y)) if Y.size and objectives == 1 else np.nan
-        bounds = np.array([record.at_least for record in failed])
+        bounds = np.array([self.records[number].at_least for number in failed])
+        limits = [[self.records[n].constraints[name] for name in names] for n in known]
         return History(
-            X=_rows(space, [record.params for record in known]),
+            X=X,
             Y=Y,
-            constraints=np.array(
-                [[record.constraints[name] for name in names] for record in known]
-            ).reshape(len(known), len(names)),
+            constraints=np.array(limits).reshape(len(known), len(names)),
             online=self.outcomes(objectives),
-            failed=_rows(space, [record.params for record in failed]),
+            failed=self._points(space, failed),
             failed_at_least=np.maximum(bounds, middle),
-            pending=_rows(space, pending),
+            pending=running,
         )
+
+    def _points(self, space: Space, numbers: Sequence[int]) -> FloatArray:
+        if self._rows_of != space.distributions:
+            self._rows, self._rows_of = {}, space.distributions
+        for number in numbers:
+            if number not in self._rows:
+                self._rows[number] = space.row(self.records[number].params)
+        return np.array([self._rows[n] for n in numbers]).reshape(-1, space.cube.dim)
 
 
 def running_points(study: Study, but: int) -> list[dict[str, float]]:
@@ -173,6 +194,3 @@ def _record(trial: FrozenTrial, flip: FloatArray) -> Record:
         (time, trial.number), params, values, at_least, constraints, forecasts, scores
     )
 
-
-def _rows(space: Space, params: Sequence[Internal]) -> FloatArray:
-    return np.array([space.row(p) for p in params]).reshape(-1, space.cube.dim)

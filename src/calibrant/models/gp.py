@@ -18,6 +18,7 @@ Everything is read off the inverse Cholesky factor ``W = L⁻¹`` of ``K = signa
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +27,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from calibrant import checks
 from calibrant.forecast import Forecast, Normal
 from calibrant.gaussian import FloatArray
-from calibrant.models.kernels import Kernel, Matern52
+from calibrant.models.kernels import Kernel, Matern52, WithInputs
 from calibrant.models.likelihood import Priors, most_probable, negative_log_posterior
 from calibrant.models.protocol import Posterior
 from calibrant.transformed import transformed
@@ -143,7 +144,11 @@ class FittedGP:
         object.__setattr__(self, "whitened", whitened)
         object.__setattr__(self, "alpha", whitened @ self.W)
 
-    @property
+    @cached_property
+    def _correlations(self) -> WithInputs:
+        return self.model.kernel.with_inputs(self._kernel_theta, self.X)
+
+    @cached_property
     def signal_variance(self) -> float:
         """The prior variance of the function, in the model's units."""
         return float(np.exp(self.theta[self._kernel_size]))
@@ -156,10 +161,10 @@ class FittedGP:
 
     def posterior(self, X: FloatArray) -> Posterior:
         """Return mean and std of the function, without noise, in the model's units."""
-        kernel, theta, signal = self.model.kernel, self._kernel_theta, self.signal_variance
-        C, to_inputs = kernel.cross(theta, X, self.X)
+        signal = self.signal_variance
+        C, to_inputs = self._correlations(X)
         k = signal * C
-        own, own_gradient = kernel.diagonal(theta, X)
+        own, own_gradient = self.model.kernel.diagonal(self._kernel_theta, X)
         projected = k @ self.W.T
         variance = signal * own - np.einsum("ij,ij->i", projected, projected)
         std = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE * signal))
@@ -204,7 +209,7 @@ class FittedGP:
     def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:
         """Return a joint draw of the function at X, made of standard normal ``seed_scores``."""
         kernel, theta, signal = self.model.kernel, self._kernel_theta, self.signal_variance
-        k = signal * kernel.cross(theta, X, self.X).C
+        k = signal * self._correlations(X)[0]
         projected = k @ self.W.T
         covariance = signal * kernel.on_itself(X)(theta)[0] - projected @ projected.T
         return np.asarray(k @ self.alpha + _factor(covariance) @ seed_scores)
@@ -235,7 +240,7 @@ class FittedGP:
     def _appended(self, X: FloatArray, v: FloatArray, noise: FloatArray) -> FittedGP:
         """Return the process with more rows: the factor grows, it is not made anew."""
         kernel, theta, signal = self.model.kernel, self._kernel_theta, self.signal_variance
-        projected = signal * kernel.cross(theta, X, self.X).C @ self.W.T  # (m, n)
+        projected = signal * self._correlations(X)[0] @ self.W.T  # (m, n)
         rest = signal * kernel.on_itself(X)(theta)[0] - projected @ projected.T
         rest.flat[:: v.size + 1] += noise
         corner = _inverse_factor(rest)
@@ -252,11 +257,11 @@ class FittedGP:
             W=W,
         )
 
-    @property
+    @cached_property
     def _kernel_size(self) -> int:
         return len(self.model.kernel.parameter_names(self.X.shape[1]))
 
-    @property
+    @cached_property
     def _kernel_theta(self) -> FloatArray:
         return self.theta[: self._kernel_size]
 

@@ -33,11 +33,8 @@ OnItself = Callable[[FloatArray], tuple[FloatArray, Callable[[FloatArray], Float
 _CENTRE = 0.5  # of the unit cube: differences of small numbers lose fewer digits
 
 
-class Cross(NamedTuple):
-    """Correlations of some points x with the inputs X."""
-
-    C: FloatArray  # (m, n)
-    pullback: Callable[[FloatArray], FloatArray]  # ∂loss/∂C (m, n) -> ∂loss/∂x (m, d)
+# x (m, d) -> (C of x with the inputs (m, n), pullback of ∂loss/∂C to x)
+WithInputs = Callable[[FloatArray], tuple[FloatArray, Callable[[FloatArray], FloatArray]]]
 
 
 @dataclass(frozen=True)
@@ -61,8 +58,8 @@ class Kernel(ABC):
         """Return the function theta → (C(X, X), its pullback to theta)."""
 
     @abstractmethod
-    def cross(self, theta: FloatArray, x: FloatArray, X: FloatArray) -> Cross:
-        """Return C(x, X) and its pullback to x."""
+    def with_inputs(self, theta: FloatArray, X: FloatArray) -> WithInputs:
+        """Return the function x → (C(x, X), its pullback to x)."""
 
     @abstractmethod
     def diagonal(self, theta: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -85,7 +82,7 @@ class Positions(NamedTuple):
     """Where inputs lie, in lengthscales; column j belongs to numeric input j modulo their number."""
 
     Z: FloatArray  # (n, D)
-    by_input: FloatArray  # ∂Z/∂input, (n, D)
+    by_input: FloatArray  # ∂Z/∂input, (n, D) or (D,)
     by_period: FloatArray | None = None  # ∂Z/∂log period, (n, D)
 
 
@@ -98,7 +95,7 @@ class Stationary(Kernel):
         """Return φ(r²), and a function for its derivative by r²."""
 
     def _positions(self, theta: FloatArray, x: FloatArray, inverse: FloatArray) -> Positions:
-        return Positions(x * inverse, np.broadcast_to(inverse, x.shape))
+        return Positions(x * inverse, inverse)
 
     def on_itself(self, X: FloatArray) -> OnItself:
         dim = X.shape[1]
@@ -134,25 +131,37 @@ class Stationary(Kernel):
 
         return forward
 
-    def cross(self, theta: FloatArray, x: FloatArray, X: FloatArray) -> Cross:
+    def with_inputs(self, theta: FloatArray, X: FloatArray) -> WithInputs:
         dim = X.shape[1]
         columns = self._numeric(dim)
+        plain = columns.size == dim  # no categories to step around
         inverse = self._inverse_lengthscales(theta, dim)
-        z, by_input, _ = self._positions(theta, x[:, columns] - _CENTRE, inverse[columns])
         Z = self._positions(theta, X[:, columns] - _CENTRE, inverse[columns]).Z
-        r2 = _squared_distances(z, Z)
-        for c in self.categorical:
-            r2 += (x[:, c, None] != X[None, :, c]) * inverse[c] ** 2
-        C, slope = self.profile(r2)
+        squares, turned = (Z * Z).sum(axis=1), -2.0 * Z.T
 
-        def pullback(W: FloatArray) -> FloatArray:
-            P = W * slope()
-            by_z = 2.0 * (P.sum(axis=1)[:, None] * z - P @ Z) * by_input
-            gradient = np.zeros_like(x)
-            gradient[:, columns] = _by_input(by_z, columns.size)
-            return gradient
+        def forward(x: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
+            numeric = (x if plain else x[:, columns]) - _CENTRE
+            z, by_input, _ = self._positions(theta, numeric, inverse[columns])
+            r2 = z @ turned
+            r2 += squares
+            r2 += np.einsum("ij,ij->i", z, z)[:, None]
+            np.maximum(r2, 0.0, out=r2)
+            for c in self.categorical:
+                r2 += (x[:, c, None] != X[None, :, c]) * inverse[c] ** 2
+            C, slope = self.profile(r2)
 
-        return Cross(C, pullback)
+            def pullback(W: FloatArray) -> FloatArray:
+                P = W * slope()
+                by_z = 2.0 * (P.sum(axis=1)[:, None] * z - P @ Z) * by_input
+                if plain:
+                    return _by_input(by_z, dim)
+                gradient = np.zeros_like(x)
+                gradient[:, columns] = _by_input(by_z, columns.size)
+                return gradient
+
+            return C, pullback
+
+        return forward
 
     def diagonal(self, theta: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.ones(x.shape[0]), np.zeros_like(x)
@@ -229,20 +238,24 @@ class Linear(Kernel):
 
         return forward
 
-    def cross(self, theta: FloatArray, x: FloatArray, X: FloatArray) -> Cross:
+    def with_inputs(self, theta: FloatArray, X: FloatArray) -> WithInputs:
         columns = self._numeric(X.shape[1])
         inverse = self._inverse_lengthscales(theta, X.shape[1])
         Z = (X[:, columns] - _CENTRE) * inverse[columns]
-        C = 1.0 + (x[:, columns] - _CENTRE) * inverse[columns] @ Z.T
-        for c in self.categorical:
-            C += (x[:, c, None] == X[None, :, c]) * inverse[c] ** 2
 
-        def pullback(W: FloatArray) -> FloatArray:
-            gradient = np.zeros_like(x)
-            gradient[:, columns] = (W @ Z) * inverse[columns]
-            return gradient
+        def forward(x: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
+            C = 1.0 + (x[:, columns] - _CENTRE) * inverse[columns] @ Z.T
+            for c in self.categorical:
+                C += (x[:, c, None] == X[None, :, c]) * inverse[c] ** 2
 
-        return Cross(C, pullback)
+            def pullback(W: FloatArray) -> FloatArray:
+                gradient = np.zeros_like(x)
+                gradient[:, columns] = (W @ Z) * inverse[columns]
+                return gradient
+
+            return C, pullback
+
+        return forward
 
     def diagonal(self, theta: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         columns = self._numeric(x.shape[1])
@@ -256,12 +269,15 @@ class Linear(Kernel):
 
 def _by_input(by_position: FloatArray, inputs: int) -> FloatArray:
     """Sum what belongs to the same input; on a circle each has two positions."""
+    if by_position.shape[-1] == inputs:
+        return by_position
     copies = by_position.shape[-1] // max(1, inputs)
     return np.asarray(by_position.reshape(*by_position.shape[:-1], copies, inputs).sum(axis=-2))
 
 
 def _squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
     """Return |a − b|² for all rows a of A and b of B, by one matrix product."""
-    r2 = (A * A).sum(axis=1)[:, None] + (B * B).sum(axis=1)
-    r2 -= 2.0 * (A @ B.T)
+    r2 = A @ (-2.0 * B.T)
+    r2 += (A * A).sum(axis=1)[:, None]
+    r2 += (B * B).sum(axis=1)
     return np.maximum(r2, 0.0, out=r2)

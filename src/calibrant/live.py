@@ -1,0 +1,100 @@
+"""A table of a running study on the terminal: the last trials, the best, and whether intervals held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from calibrant.review import COVERAGE, Review
+from calibrant.tune import ERROR_KEY, Listener, evaluated
+
+_ROWS = 8  # trials in the table
+
+
+@contextmanager
+def live_table(study: Study, n_trials: int, console: Console) -> Iterator[Listener]:
+    """Show a study while it runs; where there is no terminal, print a line for each trial."""
+    bar = Progress(
+        TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
+    )
+    task = bar.add_task("", total=n_trials, completed=evaluated(study))
+    if not console.is_terminal:
+        yield lambda study, trial: console.print(_line(study, trial), soft_wrap=True)
+        return
+    with Live(Group(_table(study), bar), console=console, refresh_per_second=4) as live:
+
+        def show(study: Study, trial: FrozenTrial) -> None:
+            bar.update(task, completed=evaluated(study))
+            live.update(Group(_table(study), bar))
+
+        yield show
+
+
+def print_review(review: Review, study: Study, console: Console) -> None:
+    """Print the best setting, its calibrated interval, and how often such intervals held."""
+    settings = ", ".join(f"{name}={_short(v)}" for name, v in review.best_params.items())
+    console.print(f"Best: {_value(study, review.best_number)} in trial {review.best_number}")
+    console.print(f"  {settings}", soft_wrap=True)
+    low, high = review.best_interval
+    console.print(
+        f"  if evaluated again: {low:.6g} to {high:.6g} (calibrated {COVERAGE:.0%} interval)"
+    )
+    if review.held.size:
+        console.print(
+            f"Such intervals, given before each evaluation, held "
+            f"{int(review.held.sum())} of {review.held.size} times ({review.held.mean():.0%}); "
+            f"the model's own held {review.raw_held.mean():.0%}."
+        )
+    if review.failed:
+        console.print(f"{review.failed} trials failed.")
+
+
+def _table(study: Study) -> Table:
+    trials = study.get_trials(deepcopy=False)
+    best = _best(study, trials)
+    title = "no result yet" if best is None else f"best {best.value:.6g} (trial {best.number})"
+    table = Table("trial", "settings", "value", title=title, expand=False)
+    started = [trial for trial in trials if trial.state != TrialState.WAITING]
+    for trial in started[-_ROWS:]:
+        settings = Text(" ".join(f"{n}={_short(v)}" for n, v in trial.params.items()))
+        style = "bold green" if best is not None and trial.number == best.number else ""
+        table.add_row(str(trial.number), settings, Text(_outcome(trial)), style=style)
+    return table
+
+
+def _line(study: Study, trial: FrozenTrial) -> str:
+    settings = " ".join(f"{name}={_short(value)}" for name, value in trial.params.items())
+    best = _best(study, study.get_trials(deepcopy=False))
+    so_far = "" if best is None else f" (best {best.value:.6g})"
+    return f"trial {trial.number}: {_outcome(trial)}{so_far}  {settings}"
+
+
+def _best(study: Study, trials: list[FrozenTrial]) -> FrozenTrial | None:
+    sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+    return min(complete, key=lambda trial: sign * (trial.value or 0.0), default=None)
+
+
+def _value(study: Study, number: int) -> str:
+    return f"{study.get_trials(deepcopy=False)[number].value:.6g}"
+
+
+def _outcome(trial: FrozenTrial) -> str:
+    if trial.state == TrialState.COMPLETE:
+        return f"{trial.value:.6g}"
+    if trial.state == TrialState.FAIL:
+        return f"failed: {trial.user_attrs.get(ERROR_KEY, 'no finite value')}"
+    return trial.state.name.lower()
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

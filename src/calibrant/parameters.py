@@ -1,0 +1,117 @@
+"""Search spaces as people write them: ``1e-5..1e-1:log``, ``1..8``, ``relu,tanh``, or Python values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+_HELP = (
+    "write a range as `1e-5..1e-1`, `1e-5..1e-1:log`, `1..8` or `0..1:0.25` (steps), "
+    "and choices as `relu,tanh`"
+)
+
+
+def parse_space(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
+    """Return Optuna distributions of parameters given as text, tuples, lists or distributions.
+
+    * ``(low, high)``: a range, of integers if both are, else of floats
+    * ``["relu", "tanh"]``: choices
+    * ``"1e-5..1e-1:log"``: as on the command line, see :func:`parse_parameter`
+    * any Optuna distribution
+    """
+    if not space:
+        raise ValueError("The space is empty: at least one parameter is needed to tune.")
+    return {str(name): _distribution(str(name), value) for name, value in space.items()}
+
+
+def parse_parameter(text: str) -> tuple[str, BaseDistribution]:
+    """Return name and distribution of a parameter written as ``name=range-or-choices``."""
+    name, equals, rest = text.partition("=")
+    if not equals or not re.fullmatch(r"[A-Za-z_][\w.-]*", name.strip()):
+        raise ValueError(f"A parameter is written `name=values`, but got {text!r}; {_HELP}.")
+    return name.strip(), parse_values(name.strip(), rest.strip())
+
+
+def parse_values(name: str, text: str) -> BaseDistribution:
+    """Return the distribution of ``low..high``, ``low..high:log``, ``low..high:step`` or choices."""
+    low, dots, rest = text.partition("..")
+    if not dots:
+        choices = [_value(part.strip()) for part in text.split(",")]
+        if not text or any(choice == "" for choice in choices):
+            raise ValueError(f"`{name}` has an empty choice in {text!r}; {_HELP}.")
+        return _choices(name, choices)
+    high, _, how = rest.partition(":")
+    ends = [_number(name, low, text), _number(name, high, text)]
+    if how not in ("", "log"):
+        step = _number(name, how, text)
+        if not step > 0:
+            raise ValueError(f"`step > 0` must hold for `{name}`, but got {how!r}.")
+        return _range(name, (*ends,), step=step)
+    return _range(name, (*ends,), log=how == "log")
+
+
+def _distribution(name: str, value: Any) -> BaseDistribution:
+    if isinstance(value, BaseDistribution):
+        return value
+    if isinstance(value, str):
+        return parse_values(name, value)
+    if isinstance(value, tuple) and len(value) == 2 and all(_is_number(end) for end in value):
+        return _range(name, value)
+    if isinstance(value, Sequence):
+        return _choices(name, list(value))
+    raise TypeError(f"`{name}` is neither a range nor choices: {value!r}; {_HELP}.")
+
+
+def _range(
+    name: str, ends: tuple[float, ...], log: bool = False, step: float | None = None
+) -> BaseDistribution:
+    low, high = ends
+    if low > high:
+        raise ValueError(f"`low <= high` must hold for `{name}`, but got {low}..{high}.")
+    if log and not low > 0:
+        raise ValueError(
+            f"A logarithmic range starts above zero, but `{name}` starts at {low}; leave out `:log`."
+        )
+    try:
+        if all(isinstance(end, int) for end in ends) and (step is None or isinstance(step, int)):
+            return IntDistribution(int(low), int(high), log=log, step=int(step or 1))
+        return FloatDistribution(float(low), float(high), log=log, step=step)
+    except ValueError as error:
+        raise ValueError(f"`{name}`: {error}") from error
+
+
+def _choices(name: str, choices: list[Any]) -> CategoricalDistribution:
+    if not choices:
+        raise ValueError(f"`{name}` has no choices; {_HELP}.")
+    if len(set(map(repr, choices))) < len(choices):
+        raise ValueError(f"The choices of `{name}` must differ, but got {choices}.")
+    return CategoricalDistribution(choices)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _number(name: str, text: str, whole: str) -> float:
+    value = _value(text.strip())
+    if not _is_number(value) or value != value or abs(value) == float("inf"):
+        raise ValueError(f"`{name}` has an end that is no number in {whole!r}; {_HELP}.")
+    return float(value) if isinstance(value, float) else int(value)
+
+
+def _value(text: str) -> Any:
+    """Return an integer, a float or the text itself."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,117 @@
+"""What a study found, and how true its forecasts were."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from optuna.study import Study
+from optuna.trial import TrialState
+
+from calibrant.gaussian import FloatArray
+from calibrant.outcomes import Outcomes
+from calibrant.policy import SHOWN
+from calibrant.sampler import CalibratedSampler
+from calibrant.study_history import Archive, signs
+
+COVERAGE = 0.8  # of the intervals that are shown
+
+
+@dataclass(frozen=True)
+class Review:
+    """A study of one objective, in the order in which its trials finished, in the user's units.
+
+    Arrays over ``values`` have one entry a trial with a finite value; those over forecasts one for
+    each of these that had a forecast beforehand.
+    """
+
+    numbers: list[int]
+    values: FloatArray
+    best_so_far: FloatArray
+    best_number: int
+    best_params: dict[str, Any]
+    best_interval: tuple[float, float]  # of another evaluation there
+    failed: int
+    forecast_numbers: list[int]
+    outcomes: FloatArray  # the values that were forecast
+    raw_pits: FloatArray
+    pits: FloatArray
+    low: FloatArray  # ends of the calibrated 80 % intervals
+    high: FloatArray
+    raw_low: FloatArray
+    raw_high: FloatArray
+
+    @property
+    def held(self) -> np.ndarray:
+        """Whether each outcome lay inside its calibrated interval."""
+        return np.asarray((self.low <= self.outcomes) & (self.outcomes <= self.high))
+
+    @property
+    def raw_held(self) -> np.ndarray:
+        """Whether each outcome lay inside the model's own interval."""
+        return np.asarray((self.raw_low <= self.outcomes) & (self.outcomes <= self.raw_high))
+
+
+def review(study: Study) -> Review:
+    """Return what a study found, and replay its forecasts through the online recalibrator.
+
+    Each forecast was stored before its outcome, and is recalibrated with the outcomes before it.
+    """
+    if len(study.directions) != 1:
+        raise ValueError(f"A review is of one objective, but the study has {len(study.directions)}.")
+    archive, (sign,) = Archive(), signs(study)
+    archive.update(study)
+    known = {n: r for n, r in archive.records.items() if r.values is not None}
+    if not known:
+        raise ValueError("No trial of the study has finished with a finite value.")
+    values = np.array([sign * r.values[0] for r in known.values() if r.values is not None])
+    best_so_far = sign * np.minimum.accumulate(sign * values)
+    best_number = list(known)[int(np.argmin(sign * values))]
+    recalibrator, rows = SHOWN, []
+    forecast_numbers = [number for number, record in known.items() if record.forecasts]
+    for number in forecast_numbers:
+        record = known[number]
+        assert record.values is not None  # noqa: S101 - known ones have
+        raw, outcome = record.forecasts[0], record.values[0]
+        calibrated = recalibrator.calibrate(raw)
+        rows.append(
+            [
+                sign * outcome,
+                *(_flip(float(f.cdf(outcome)), sign) for f in (raw, calibrated)),
+                *_ends(calibrated.interval(COVERAGE), sign),
+                *_ends(raw.interval(COVERAGE), sign),
+            ]
+        )
+        recalibrator = recalibrator.observe(raw, outcome)
+    outcomes, raw_pits, pits, low, high, raw_low, raw_high = np.array(rows).reshape(-1, 7).T
+    best_params = study.get_trials(deepcopy=False)[best_number].params
+    sampler = study.sampler if isinstance(study.sampler, CalibratedSampler) else CalibratedSampler()
+    (forecast,) = sampler.forecasts(study, [best_params])
+    return Review(
+        numbers=list(known),
+        values=values,
+        best_so_far=best_so_far,
+        best_number=best_number,
+        best_params=best_params,
+        best_interval=_ends(recalibrator.calibrate(forecast[0]).interval(COVERAGE), sign),
+        failed=len(study.get_trials(deepcopy=False, states=(TrialState.FAIL,))),
+        forecast_numbers=forecast_numbers,
+        outcomes=outcomes,
+        raw_pits=raw_pits,
+        pits=pits,
+        low=low,
+        high=high,
+        raw_low=raw_low,
+        raw_high=raw_high,
+    )
+
+
+def _flip(pit: float, sign: float) -> float:
+    """Return the PIT of an outcome, given that of the minimised one."""
+    return pit if sign > 0.0 else 1.0 - pit
+
+
+def _ends(interval: tuple[FloatArray, FloatArray], sign: float) -> tuple[float, float]:
+    low, high = sorted(float(sign * end) for end in interval)
+    return low, high

@@ -1,0 +1,293 @@
+"""Tuning a Python function or a program: studies that can be stopped and gone on with.
+
+Both run on Optuna's own loop, storage and threads, with :class:`~calibrant.CalibratedSampler`
+choosing the parameters. A number of trials means the study's, so that running the same thing again
+finishes what is missing.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.samplers import BaseSampler
+from optuna.storages import BaseStorage
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from calibrant.command import Command, CommandFailed
+from calibrant.parameters import parse_space
+from calibrant.sampler import CalibratedSampler
+from calibrant.storage import StorageLost, lost, open_storage, rescued
+from calibrant.study_history import INTERRUPTED
+
+logger = logging.getLogger(__name__)
+
+_JOB = "calibrant:job"  # user attribute of a study: what it tunes
+ERROR_KEY = "error"  # of the user attribute that says why a trial failed
+_GIVE_UP = 5  # failures in a row without any success: the objective is broken, not the setting
+
+Listener = Callable[[Study, FrozenTrial], None]
+
+
+def minimize(
+    objective: Callable[[dict[str, Any]], float],
+    space: Mapping[str, Any],
+    n_trials: int = 50,
+    *,
+    storage: str | BaseStorage | None = None,
+    study_name: str = "calibrant",
+    n_jobs: int = 1,
+    seed: int | None = None,
+    timeout: float | None = None,
+    sampler: BaseSampler | None = None,
+    progress: bool = True,
+) -> Study:
+    """Find parameters at which a function is low, and return the Optuna study of the search.
+
+    >>> study = minimize(lambda p: (p["x"] - 2) ** 2, {"x": (-10.0, 10.0)}, n_trials=20)
+    >>> study.best_params
+
+    An exception in the objective, NaN or ±inf fails its trial, and the search goes on; if the
+    first five trials all fail, the exception is raised. Ctrl-C ends the search and returns what
+    was found.
+
+    Args:
+        objective: takes the parameters as a dict, returns a number.
+        space: by name, a range ``(low, high)``, choices ``[…]``, text such as ``"1e-5..1e-1:log"``,
+            or an Optuna distribution.
+        n_trials: how many evaluations the study shall have, those it has already included.
+        storage: an Optuna storage, or its URL (``"sqlite:///study.db"``): the study can be gone on
+            with, and other processes can work on it at the same time.
+        study_name: its name in the storage.
+        n_jobs: evaluations at the same time, in threads.
+        seed: of all random choices.
+        timeout: seconds after which no new evaluation starts.
+        sampler: instead of a :class:`~calibrant.CalibratedSampler` with default settings.
+        progress: whether to show a progress bar, on a terminal.
+    """
+    distributions = parse_space(space)
+    study = open_study(distributions, storage, study_name, "minimize", sampler, seed)
+
+    def evaluate(trial: Trial) -> float:
+        return objective(suggest(trial, distributions))
+
+    with _progress_bar(study, n_trials) if progress else nullcontext() as show:
+        run(study, evaluate, n_trials, n_jobs, timeout, show)
+    return study
+
+
+def tune_command(
+    command: Command,
+    distributions: Mapping[str, BaseDistribution],
+    study: Study,
+    n_trials: int,
+    n_jobs: int = 1,
+    listener: Listener | None = None,
+) -> None:
+    """Tune a program until the study has ``n_trials`` evaluations, or until Ctrl-C.
+
+    What was running at Ctrl-C is killed and marked as interrupted: it says nothing about its
+    parameters.
+    """
+    command.check(list(distributions), n_jobs)
+
+    def evaluate(trial: Trial) -> float:
+        try:
+            return command.run(suggest(trial, distributions), trial.number)
+        except CommandFailed as failure:
+            if command.stopped:
+                trial.set_user_attr(INTERRUPTED, True)
+            trial.set_user_attr(ERROR_KEY, str(failure))
+            raise
+
+    run(study, evaluate, n_trials, n_jobs, None, listener, on_interrupt=command.stop)
+
+
+def open_study(
+    distributions: Mapping[str, BaseDistribution],
+    storage: str | BaseStorage | None,
+    study_name: str,
+    direction: str,
+    sampler: BaseSampler | None = None,
+    seed: int | None = None,
+) -> Study:
+    """Return the study of that name, new or as it was left."""
+    sampler = sampler or CalibratedSampler(search_space=distributions, seed=seed)
+    with _quiet_optuna():
+        study = optuna.create_study(
+            storage=open_storage(storage),
+            study_name=study_name,
+            direction=direction,
+            sampler=sampler,
+            load_if_exists=True,
+        )
+    if study.direction.name.lower() != direction:
+        raise ValueError(
+            f"The stored study `{study_name}` is to {study.direction.name.lower()}, not to "
+            f"{direction}; choose another name."
+        )
+    return study
+
+
+def same_job(study: Study, program: Sequence[str], parameters: Sequence[str]) -> None:
+    """Raise if the study was started with another program or other parameters; note the present."""
+    job = {"program": list(program), "parameters": sorted(parameters)}
+    known = study.user_attrs.get(_JOB)
+    if known is None:
+        study.set_user_attr(_JOB, job)
+    elif known != job:
+        raise ValueError(
+            f"The stored study `{study.study_name}` tunes something else "
+            f"({' '.join(known['program'])}; {', '.join(known['parameters'])}); "
+            "choose another --study-name or --storage."
+        )
+
+
+def suggest(trial: Trial, distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:
+    """Return the parameters of a trial."""
+    params: dict[str, Any] = {}
+    for name, dist in distributions.items():
+        match dist:
+            case FloatDistribution():
+                params[name] = trial.suggest_float(
+                    name, dist.low, dist.high, step=dist.step, log=dist.log
+                )
+            case IntDistribution():
+                params[name] = trial.suggest_int(
+                    name, dist.low, dist.high, step=dist.step, log=dist.log
+                )
+            case CategoricalDistribution():
+                params[name] = trial.suggest_categorical(name, dist.choices)
+    return params
+
+
+def evaluated(study: Study) -> int:
+    """Return how many trials of a study have finished, but not those that were interrupted."""
+    finished = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
+    trials = study.get_trials(deepcopy=False, states=finished)
+    return sum(INTERRUPTED not in trial.user_attrs for trial in trials)
+
+
+def run(
+    study: Study,
+    evaluate: Callable[[Trial], float],
+    n_trials: int,
+    n_jobs: int = 1,
+    timeout: float | None = None,
+    listener: Listener | None = None,
+    on_interrupt: Callable[[], None] = lambda: None,
+) -> None:
+    """Run Optuna's loop until the study has ``n_trials`` evaluations, whoever made them."""
+    if n_trials < 1:
+        raise ValueError(f"`n_trials >= 1` must hold, but got n_trials={n_trials}.")
+    if n_jobs < 1:
+        raise ValueError(f"`n_jobs >= 1` must hold, but got n_jobs={n_jobs}.")
+    missing = n_trials - evaluated(study)
+    if missing <= 0:
+        return
+    errors: list[Exception] = []
+    lock = threading.Lock()
+    before = study.get_trials(states=(TrialState.COMPLETE,))
+    made: list[FrozenTrial] = []  # a copy of what was evaluated here, should the storage be lost
+
+    def guarded(trial: Trial) -> float:
+        try:
+            value = float(evaluate(trial))
+        except Exception as error:
+            errors.append(error)
+            trial.set_user_attr(ERROR_KEY, trial.user_attrs.get(ERROR_KEY) or repr(error))
+            raise
+        if np.isfinite(value):
+            made.append(
+                optuna.create_trial(
+                    params=trial.params, distributions=trial.distributions, value=value
+                )
+            )
+        return value
+
+    def after(study: Study, trial: FrozenTrial) -> None:
+        with lock:
+            if listener is not None:
+                listener(study, trial)
+            if evaluated(study) >= n_trials or _hopeless(study, errors):
+                study.stop()
+
+    try:
+        with _quiet_optuna():
+            study.optimize(
+                guarded,
+                n_trials=missing,
+                n_jobs=n_jobs,
+                timeout=timeout,
+                catch=(Exception,),
+                callbacks=[after],
+            )
+    except KeyboardInterrupt:
+        on_interrupt()
+        logger.warning("Stopped; the study keeps the %d evaluations made.", evaluated(study))
+    except Exception as error:
+        complaint = lost(error)
+        if complaint is None:
+            raise
+        on_interrupt()
+        directions = [direction.name.lower() for direction in study.directions]
+        copy = rescued(study.study_name, directions, [*before, *made])
+        raise StorageLost(
+            f"The storage of study `{study.study_name}` is gone ({str(complaint).splitlines()[0]}); "
+            f"its {len(copy.trials)} evaluations are in the `study` of this error.",
+            copy,
+        ) from error
+    if errors and _hopeless(study, errors):
+        raise errors[-1]
+
+
+def _hopeless(study: Study, errors: list[Exception]) -> bool:
+    """Whether the objective has only raised so far: a mistake in it, most likely."""
+    succeeded = (TrialState.COMPLETE, TrialState.PRUNED)
+    return len(errors) >= _GIVE_UP and not study.get_trials(deepcopy=False, states=succeeded)
+
+
+@contextmanager
+def _quiet_optuna() -> Iterator[None]:
+    """Keep Optuna from a line a trial while something else shows the progress."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(max(before, optuna.logging.ERROR))
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+@contextmanager
+def _progress_bar(study: Study, n_trials: int) -> Iterator[Listener]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("best {task.fields[best]:.6g}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=n_trials, completed=evaluated(study), best=np.nan)
+
+        def show(study: Study, trial: FrozenTrial) -> None:
+            complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+            best = min((t.value for t in complete if t.value is not None), default=np.nan)
+            bar.update(task, completed=evaluated(study), best=best)
+
+        yield show
