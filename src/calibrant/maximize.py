@@ -55,7 +55,12 @@ def maximize(
             if np.array_equal(changed, ends):
                 break
             ends = _climb(criterion, cube, changed, rng)
+    # Often all climbs end where an evaluation has been: then the best of the screened points.
     final = _untaken(np.concatenate([ends, starts]), taken)
+    if not final.shape[0]:
+        final = _untaken(candidates, taken)
+    if not final.shape[0]:
+        return cube.spread(1, rng)[0]
     return np.asarray(final[np.argmax(criterion(final)[0])])
 
 

@@ -214,7 +214,10 @@ class Policy:
         )
         means = np.array([belief.means[reached] for belief in beliefs])
         if objectives == 1:
-            belief = Belief(beliefs[0].fitted, shapes[0], float(means[0].min()))
+            best = float(means[0].min())
+            if history.pending.size:  # beside a running point, a hair's breadth is no improvement
+                best -= _BREADTH * float(np.std(beliefs[0].means))
+            belief = Belief(beliefs[0].fitted, shapes[0], best)
             return total([self.acquisition.criterion(belief, rng, cube.dim), *criteria])
         weights = np.maximum(rng.dirichlet(np.ones(objectives)), 1e-2)  # Chebyshev scalarisation
         ideal = means.min(axis=1)
@@ -227,6 +230,8 @@ class Policy:
         ]
         return total([scalarised_improvement(goals, weights), *criteria])
 
+
+_BREADTH = 0.01  # of the spread of outcomes
 
 _FEASIBILITY = ProbabilityOfImprovement(margin=0.0)  # a constraint is met where it falls below 0
 

@@ -110,6 +110,16 @@ class CalibratedSampler(BaseSampler):
             space = self._archive.space(searched)
             return space.external(self._place(study, trial, space))
 
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        # Optuna does not ask for parameters that were all given when the trial was enqueued; what
+        # the model says about them counts all the same.
+        fixed = trial.system_attrs.get("fixed_params", {})
+        with self._lock:
+            self._archive.update(study)
+            searched = {**self._search_space, **self._archive.search_space()}
+            if fixed and searched and set(searched) <= set(fixed):
+                self._place(study, trial, self._archive.space(searched))
+
     def sample_independent(
         self,
         study: Study,
@@ -144,16 +154,33 @@ class CalibratedSampler(BaseSampler):
     def _place(self, study: Study, trial: FrozenTrial, space: Space) -> dict[str, float]:
         """Return a point, stored with its trial, that no other worker has taken meanwhile."""
         fixed = space.to_internal(trial.system_attrs.get("fixed_params", {}))
+        objectives = len(study.directions)
+        avoided: list[Internal] = []
         for _ in range(_ATTEMPTS):
-            running = running_points(study, but=trial.number)
-            history = self._archive.history(space, len(study.directions), running)
+            running = [params for _, params in running_points(study, but=trial.number)]
+            history = self._archive.history(space, objectives, [*running, *avoided])
             suggestion = self._suggest(study, trial, space, history, fixed)
             params = space.internal(suggestion.x)
             store(study, trial, params, suggestion.forecasts)
-            # Of two workers that store the same point, at least the second sees the other's.
-            if fixed or params not in running_points(study, but=trial.number):
+            rivals = self._rivals(study, trial, params)
+            if fixed or not rivals:
                 break
+            # Of two workers that stored the same point at least one sees the other's, perhaps both.
+            # The later trial then leaves the next best point, too, to the earlier one.
+            avoided.append(params)
+            if min(rivals) < trial.number:
+                history = self._archive.history(space, objectives, [*running, *avoided])
+                further = self._suggest(study, trial, space, history, fixed)
+                avoided.append(space.internal(further.x))
         return params
+
+    def _rivals(self, study: Study, trial: FrozenTrial, params: Internal) -> list[int]:
+        """Return the trials that have taken the same point since the history was read."""
+        known = len(self._archive.records)
+        running = running_points(study, but=trial.number)
+        self._archive.update(study)  # afterwards: what has ended meanwhile is in one of the two
+        others = [*running, *self._archive.read_since(known)]
+        return [number for number, theirs in others if theirs == params]
 
     def _suggest(
         self, study: Study, trial: FrozenTrial, space: Space, history: History, fixed: Internal

@@ -173,12 +173,14 @@ def _count(distribution: FloatDistribution | IntDistribution) -> int:
 def _coordinate(distribution: BaseDistribution) -> Coordinate:
     match distribution:
         case CategoricalDistribution():
-            return _stepped(distribution, 0.0, 1.0, len(distribution.choices), categorical=True)
+            count = len(distribution.choices)
+            return _stepped(distribution, 0.0, count - 1.0, 1.0, count, categorical=True)
         case IntDistribution(log=True):
             return _log_integers(distribution)
         case IntDistribution() | FloatDistribution(step=float()):
-            low, step = float(distribution.low), float(distribution.step or 1)
-            return _stepped(distribution, low, step, _count(distribution))
+            low, high = float(distribution.low), float(distribution.high)
+            step = float(distribution.step or 1)
+            return _stepped(distribution, low, high, step, _count(distribution))
         case FloatDistribution():
             return _continuous(distribution)
     raise TypeError(
@@ -207,7 +209,12 @@ def _continuous(distribution: FloatDistribution) -> Coordinate:
 
 
 def _stepped(
-    distribution: BaseDistribution, low: float, step: float, count: int, categorical: bool = False
+    distribution: BaseDistribution,
+    low: float,
+    high: float,
+    step: float,
+    count: int,
+    categorical: bool = False,
 ) -> Coordinate:
     """Return the coordinate of low, low + step, …: value i in the middle of part i of count."""
 
@@ -224,7 +231,7 @@ def _stepped(
         distribution,
         axis,
         lambda value: (np.round((value - low) / step) + 0.5) / count,
-        lambda u: low + index(u) * step,
+        lambda u: min(low + index(u) * step, high),  # 204 steps of 0.1 are more than 20.4
     )
 
 

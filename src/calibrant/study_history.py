@@ -83,6 +83,7 @@ class Archive:
     records: dict[int, Record] = field(default_factory=dict)
     _distributions: dict[int, dict[str, BaseDistribution]] = field(default_factory=dict)
     _study: tuple[int, str] | None = None
+    _read: list[int] = field(default_factory=list)  # numbers, in the order of reading
     _rows: dict[int, FloatArray] = field(default_factory=dict)  # of the space last asked for
     _rows_of: Mapping[str, BaseDistribution] | None = None
 
@@ -91,7 +92,7 @@ class Archive:
         identity = (study._study_id, study.study_name)
         if identity != self._study:
             self.records, self._distributions, self._study = {}, {}, identity
-            self._rows_of = None
+            self._rows_of, self._read = None, []
         finished = [
             trial
             for trial in study.get_trials(deepcopy=False)
@@ -101,11 +102,16 @@ class Archive:
         ]
         flip = signs(study)
         for trial in finished:
+            self._read.append(trial.number)
             self.records[trial.number] = _record(trial, flip)
             self._distributions[trial.number] = trial.distributions
         # By time of finishing, whoever read them and when: outcomes are a sequence.
         by_time = sorted(self.records.items(), key=lambda item: item[1].finished)
         self.records = dict(by_time)
+
+    def read_since(self, known: int) -> list[tuple[int, dict[str, float]]]:
+        """Return numbers and points of the trials read after the first ``known``."""
+        return [(number, self.records[number].params) for number in self._read[known:]]
 
     def search_space(self) -> dict[str, BaseDistribution]:
         """Return all parameters met so far, with the range each had last."""
@@ -161,14 +167,14 @@ class Archive:
         return np.array([self._rows[n] for n in numbers]).reshape(-1, space.cube.dim)
 
 
-def running_points(study: Study, but: int) -> list[dict[str, float]]:
-    """Return the points under evaluation in all other trials, wherever they run."""
+def running_points(study: Study, but: int) -> list[tuple[int, dict[str, float]]]:
+    """Return numbers and points of all other trials under evaluation, wherever they run."""
     points = []
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         suggestion = stored(trial)
         params = internal_params(trial) if suggestion is None else suggestion.params
         if trial.number != but and params:
-            points.append(params)
+            points.append((trial.number, params))
     return points
 
 

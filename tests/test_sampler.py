@@ -1,0 +1,407 @@
+"""The sampler in studies: directions, spaces, failures, workers, constraints, restarts."""
+
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import TrialState
+
+import calibrant
+from calibrant import CalibratedSampler
+from calibrant.study_history import Archive, stored
+
+X = {"x": FloatDistribution(0.0, 1.0)}
+XY = {**X, "y": FloatDistribution(0.0, 1.0)}
+
+
+def a_study(sampler=None, **options):
+    return optuna.create_study(sampler=sampler or CalibratedSampler(seed=0), **options)
+
+
+def bowl(trial):
+    return (trial.suggest_float("x", 0, 1) - 0.3) ** 2 + (trial.suggest_float("y", 0, 1) - 0.8) ** 2
+
+
+def test_finds_the_minimum_of_a_bowl():
+    study = a_study()
+    study.optimize(bowl, n_trials=25)
+    assert study.best_value < 1e-3
+
+
+def test_maximising_is_minimising_the_negative():
+    low, high = a_study(), a_study(direction="maximize")
+    low.optimize(bowl, n_trials=15)
+    high.optimize(lambda trial: -bowl(trial), n_trials=15)
+    assert [t.params for t in low.trials] == [t.params for t in high.trials]
+
+
+def test_a_seed_repeats_a_study_and_no_seed_does_not():
+    def points(seed):
+        study = a_study(CalibratedSampler(seed=seed))
+        study.optimize(bowl, n_trials=12)
+        return [t.params for t in study.trials]
+
+    assert points(3) == points(3)
+    assert points(None) != points(None)
+
+
+def test_mixed_and_conditional_parameters():
+    def objective(trial):
+        rate = trial.suggest_float("rate", 1e-5, 1e-1, log=True)
+        base = (np.log10(rate) + 3.0) ** 2
+        if trial.suggest_categorical("kind", ["tree", "net"]) == "tree":
+            return base + abs(trial.suggest_int("depth", 1, 12) - 5) + 0.5
+        width = trial.suggest_float("width", 0.0, 1.0, step=0.125)
+        return base + (width - 0.5) ** 2
+
+    study = a_study()
+    study.optimize(objective, n_trials=40)
+    assert study.best_value < 0.05
+    assert study.best_params["kind"] == "net"
+    # Forecasts are of the parameters that then existed, so they count.
+    assert len(study.sampler.outcomes(study)[0]) >= 25
+
+
+def test_forecasts_are_stored_before_the_objective_runs_and_rebuilt_from_storage():
+    study = a_study(CalibratedSampler(seed=0, n_startup_trials=3, search_space=XY))
+
+    def objective(trial):
+        value = bowl(trial)
+        suggestion = stored(study.trials[trial.number])
+        assert suggestion.params == trial.params
+        assert len(suggestion.forecasts) == (1 if trial.number >= 3 else 0)
+        return value
+
+    study.optimize(objective, n_trials=10)
+    assert len(study.sampler.outcomes(study)[0]) == 7
+    fresh = CalibratedSampler().outcomes(study)[0]
+    np.testing.assert_array_equal(fresh.scores, study.sampler.outcomes(study)[0].scores)
+
+
+def test_enqueued_trials_are_evaluated_as_asked_and_forecast_there():
+    study = a_study(CalibratedSampler(seed=0, n_startup_trials=3))
+    study.optimize(bowl, n_trials=5)
+    study.enqueue_trial({"x": 0.25, "y": 0.75})
+    study.enqueue_trial({"x": 0.5})
+    study.optimize(bowl, n_trials=2)
+    assert study.trials[5].params == {"x": 0.25, "y": 0.75}
+    assert study.trials[6].params["x"] == 0.5
+    for number in (5, 6):
+        assert stored(study.trials[number]).params == study.trials[number].params
+    assert len(study.sampler.outcomes(study)[0]) == 4
+
+
+def test_a_forecast_of_another_point_is_not_counted():
+    study = a_study(CalibratedSampler(seed=0, n_startup_trials=2))
+    study.optimize(bowl, n_trials=3)
+    fixed = optuna.samplers.PartialFixedSampler
+    with pytest.warns(optuna.exceptions.ExperimentalWarning):
+        study.sampler = fixed({"y": 0.123}, study.sampler)
+    study.optimize(bowl, n_trials=1)
+    assert len(CalibratedSampler().outcomes(study)[0]) == 1
+
+
+def test_failed_points_are_not_tried_again_and_their_neighbourhood_is_avoided():
+    tried = []
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        tried.append(x)
+        if x > 0.5:
+            raise RuntimeError("diverged")
+        return -x
+
+    study = a_study()
+    study.optimize(objective, n_trials=30, catch=(RuntimeError,))
+    assert len(set(tried)) == 30
+    assert sum(x > 0.5 for x in tried[10:]) <= 8
+    assert study.best_value < -0.45
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_values_that_are_not_finite_count_as_failures(value):
+    study = a_study()
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        return value if x > 0.6 else (x - 0.4) ** 2
+
+    study.optimize(objective, n_trials=20)
+    archive = Archive()
+    archive.update(study)
+    history = archive.history(archive.space(X), 1, [])
+    assert np.isfinite(history.Y).all()
+    assert history.failed.shape[0] + history.X.shape[0] == 20
+    assert history.failed.shape[0] > 0
+    finite = [t.value for t in study.trials if t.value is not None and np.isfinite(t.value)]
+    assert min(finite) < 1e-3
+
+
+def test_pruned_trials_are_no_better_than_the_middle():
+    study = a_study()
+    for value in (1.0, 2.0, 3.0):
+        study.add_trial(
+            optuna.create_trial(params={"x": value / 4}, distributions=X, value=value)
+        )
+    for x, reported in ((0.1, {0: 9.0, 3: 5.0}), (0.2, {0: -7.0}), (0.9, {})):
+        study.add_trial(
+            optuna.create_trial(
+                params={"x": x},
+                distributions=X,
+                state=TrialState.PRUNED,
+                intermediate_values=reported,
+            )
+        )
+    archive = Archive()
+    archive.update(study)
+    history = archive.history(archive.space(X), 1, [])
+    np.testing.assert_array_equal(history.failed_at_least, [5.0, 2.0, np.nan])
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=5)
+
+
+def test_running_trials_draw_no_other_point_to_them():
+    study = a_study(CalibratedSampler(seed=0, n_startup_trials=6))
+    for _ in range(8):
+        trial = study.ask(XY)
+        study.tell(trial, bowl(trial) + 0.1 * np.sin(12 * trial.params["x"]))
+    batch = [study.ask(XY) for _ in range(6)]
+    points = np.array([[t.params["x"], t.params["y"]] for t in batch])
+    apart = np.linalg.norm(points[:, None] - points[None], axis=-1)[np.triu_indices(6, 1)]
+    assert apart.min() > 0.01
+
+
+def test_threads_share_a_sampler():
+    study = a_study()
+    study.optimize(bowl, n_trials=30, n_jobs=4)
+    assert len({tuple(t.params.values()) for t in study.trials}) == 30
+    assert study.best_value < 1e-2
+
+
+def test_a_copied_sampler_forgets_and_reads_again():
+    study = a_study(CalibratedSampler(seed=0, n_startup_trials=3))
+    study.optimize(bowl, n_trials=6)
+    copy = pickle.loads(pickle.dumps(study.sampler))
+    np.testing.assert_array_equal(
+        copy.outcomes(study)[0].scores, study.sampler.outcomes(study)[0].scores
+    )
+    study.sampler = copy
+    study.optimize(bowl, n_trials=3)
+    assert len(study.trials) == 9
+
+
+def test_reseeded_samplers_part_ways():
+    first, second = CalibratedSampler(seed=0), CalibratedSampler(seed=0)
+    second.reseed_rng()
+    studies = [a_study(sampler) for sampler in (first, second)]
+    for study in studies:
+        study.optimize(bowl, n_trials=8)
+    assert studies[0].trials[-1].params != studies[1].trials[-1].params
+
+
+def test_constraints_are_met():
+    def objective(trial):
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        trial.set_constraint("area", 0.5 - x * y)
+        return x + y
+
+    study = a_study()
+    study.optimize(objective, n_trials=35)
+    best = study.best_trial
+    assert best.constraints["area"] <= 0.0
+    assert best.value == pytest.approx(2 * np.sqrt(0.5), abs=0.02)
+
+
+def test_a_feasible_point_is_searched_for_when_none_is_known():
+    def objective(trial):
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        trial.set_constraint("corner", (x - 0.93) ** 2 + (y - 0.07) ** 2 - 0.003)
+        return y - x
+
+    study = a_study()
+    study.optimize(objective, n_trials=30)
+    feasible = [t.number for t in study.trials if t.constraints["corner"] <= 0.0]
+    assert feasible
+    assert feasible[0] < 20  # a random search would need 1/0.0075 trials on average
+
+
+def test_a_trial_without_its_constraints_counts_as_failed():
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        if trial.number % 2:
+            trial.set_constraint("c", x - 0.5)
+        return -x
+
+    study = a_study()
+    study.optimize(objective, n_trials=16)
+    assert len(study.trials) == 16
+
+
+def test_several_objectives_spread_over_the_front():
+    def objective(trial):
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        return x**2 + y**2, -((x - 1) ** 2) - y**2
+
+    study = a_study(directions=["minimize", "maximize"])
+    study.optimize(objective, n_trials=40)
+    front = np.array(sorted(t.values for t in study.best_trials))
+    assert front.shape[0] >= 12
+    # the true front is y = 0: f2 = −(√f1 − 1)²
+    gap = -((np.sqrt(front[:, 0]) - 1) ** 2) - front[:, 1]
+    assert np.median(gap) < 0.01
+    assert np.ptp(front[:, 0]) > 0.5
+    assert all(len(outcomes) >= 25 for outcomes in study.sampler.outcomes(study))
+
+
+def test_several_objectives_with_constraints():
+    def objective(trial):
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        trial.set_constraint("c", 0.3 - x)
+        return x, (y - x) ** 2
+
+    study = a_study(directions=["minimize", "minimize"])
+    study.optimize(objective, n_trials=25)
+    assert min(t.values[0] for t in study.best_trials) == pytest.approx(0.3, abs=0.05)
+
+
+@pytest.mark.parametrize("objectives", [1, 2])
+@pytest.mark.parametrize("factor", [1e-300, 1e300])
+def test_huge_and_tiny_values(factor, objectives):
+    study = a_study(directions=["minimize"] * objectives)
+
+    def objective(trial):
+        value = bowl(trial) * factor
+        return value if objectives == 1 else (value, -value)
+
+    study.optimize(objective, n_trials=15)
+    assert all(t.state == TrialState.COMPLETE for t in study.trials)
+
+
+def test_one_huge_value_among_small_ones_does_not_blind_the_search():
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        return 1e300 if x > 0.9 else (x - 0.3) ** 2
+
+    study = a_study(CalibratedSampler(seed=1))
+    study.enqueue_trial({"x": 0.95})
+    study.optimize(objective, n_trials=25)
+    assert study.best_value < 1e-3
+
+
+def test_a_constant_objective_is_explored_without_repeats():
+    study = a_study()
+    study.optimize(lambda trial: 1.0 + 0.0 * bowl(trial), n_trials=25)
+    assert len({tuple(t.params.values()) for t in study.trials}) == 25
+
+
+def test_thousands_of_duplicates():
+    study = a_study()
+    for i in range(3000):
+        study.add_trial(
+            optuna.create_trial(params={"x": 0.5, "y": 0.5}, distributions=XY, value=float(i % 7))
+        )
+    study.optimize(bowl, n_trials=3)
+    assert len(study.trials) == 3003
+
+
+def test_a_finite_space_is_exhausted_before_anything_is_repeated():
+    space = {"n": IntDistribution(0, 4), "c": CategoricalDistribution(["a", "b"])}
+    study = a_study(CalibratedSampler(seed=0, search_space=space))
+    for _ in range(14):
+        trial = study.ask(space)
+        study.tell(trial, trial.params["n"] + (trial.params["c"] == "b"))
+    points = [tuple(sorted(t.params.items())) for t in study.trials]
+    assert len(set(points[:10])) == 10
+    assert len(points) == 14
+
+
+def test_spaces_with_nothing_to_choose():
+    study = a_study()
+    study.optimize(lambda trial: 1.0, n_trials=3)
+    one = {"a": CategoricalDistribution(["only"]), "b": FloatDistribution(2.0, 2.0)}
+    for _ in range(3):
+        trial = study.ask(one)
+        assert trial.params == {"a": "only", "b": 2.0}
+        study.tell(trial, 1.0)
+
+
+def test_repeats_are_allowed_where_asked_for():
+    space = {"n": IntDistribution(0, 3)}
+    study = a_study(CalibratedSampler(seed=0, repeats=True, n_startup_trials=4))
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        trial = study.ask(space)
+        study.tell(trial, (trial.params["n"] - 2) ** 2 + 0.1 * rng.standard_normal())
+    assert sum(t.params["n"] == 2 for t in study.trials) > 8
+
+
+def test_models_of_another_kind():
+    pytest.importorskip("sklearn")
+    from sklearn.linear_model import BayesianRidge
+
+    from calibrant.bridges.sklearn import GaussianRegressor
+
+    study = a_study(CalibratedSampler(model=GaussianRegressor(BayesianRidge()), seed=0))
+    study.optimize(lambda trial: bowl(trial) if trial.number else float("nan"), n_trials=14)
+    pending = [study.ask(XY) for _ in range(2)]
+    assert pending[0].params != pending[1].params
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(ValueError, match="n_startup_trials >= 1"):
+        CalibratedSampler(n_startup_trials=0)
+    with pytest.raises(ValueError, match="jackknife"):
+        CalibratedSampler(calibration_set="jackknife")
+    with pytest.raises(ValueError, match="hexagonal"):
+        CalibratedSampler(design="hexagonal")
+
+
+WORKER = """
+import sys, optuna, numpy as np
+from calibrant import CalibratedSampler
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+storage = optuna.storages.RDBStorage(sys.argv[1], engine_kwargs={"connect_args": {"timeout": 60}})
+study = optuna.load_study(study_name="shared", storage=storage, sampler=CalibratedSampler())
+def objective(trial):
+    x, n = trial.suggest_float("x", 0, 1, step=0.05), trial.suggest_int("n", 0, 9)
+    trial.set_user_attr("worker", sys.argv[2])
+    return (x - 0.3) ** 2 + 0.01 * (n - 4) ** 2
+study.optimize(objective, n_trials=30)
+print(*study.sampler.outcomes(study)[0].scores.tolist())
+"""
+
+
+def test_two_processes_on_one_study(tmp_path):
+    """No point twice, each learns from the other, and memory equals what storage says."""
+    url = f"sqlite:///{tmp_path}/shared.db"
+    optuna.create_study(storage=url, study_name="shared")
+    script = tmp_path / "worker.py"
+    script.write_text(textwrap.dedent(WORKER))
+    workers = [
+        subprocess.Popen(
+            [sys.executable, str(script), url, name], stdout=subprocess.PIPE, text=True
+        )
+        for name in ("one", "two")
+    ]
+    printed = [worker.communicate(timeout=300)[0] for worker in workers]
+    assert all(worker.returncode == 0 for worker in workers)
+    study = optuna.load_study(study_name="shared", storage=url)
+    assert len(study.trials) == 60
+    points = [tuple(t.params.values()) for t in study.trials]
+    assert len(set(points)) == 60  # of 210 points: chance alone would repeat some
+    assert {t.user_attrs["worker"] for t in study.trials} == {"one", "two"}
+    rebuilt = CalibratedSampler().outcomes(study)[0].scores
+    # Whoever finished last had all outcomes in memory, the other's included.
+    in_memory = max((np.array(line.split(), dtype=float) for line in printed), key=len)
+    np.testing.assert_array_equal(in_memory, rebuilt[: in_memory.size])
+    assert in_memory.size >= 45
+    # 30 trials each: more scores than one worker's own trials could give
+    assert study.best_value < 0.003
+
+
+def test_the_sampler_is_public():
+    assert calibrant.CalibratedSampler is CalibratedSampler

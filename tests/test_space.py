@@ -1,0 +1,105 @@
+"""Optuna's distributions on the unit cube, and which parameters exist when."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+from calibrant.space import Condition, Space, conditions, union
+
+DISTRIBUTIONS = {
+    "float": FloatDistribution(-3.0, 5.0),
+    "log": FloatDistribution(1e-7, 10.0, log=True),
+    "step": FloatDistribution(-10.2, 10.2, step=0.1),
+    "int": IntDistribution(-10, 10),
+    "int step": IntDistribution(0, 9, step=3),
+    "log int": IntDistribution(1, 100, log=True),
+    "many": IntDistribution(0, 10**9),
+    "many log": IntDistribution(1, 10**6, log=True),
+    "many steps": FloatDistribution(0.0, 100.0, step=0.01),
+    "category": CategoricalDistribution(("a", 3, None)),
+    "huge": FloatDistribution(-1.7e308, 1.7e308),
+    "tiny": FloatDistribution(0.0, 1e-300),
+}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@given(u=st.floats(0.0, 1.0))
+def test_every_point_of_the_cube_is_an_allowed_value_and_comes_back(name, u):
+    space = Space({name: DISTRIBUTIONS[name]})
+    params = space.internal(np.array([u]))
+    assert DISTRIBUTIONS[name]._contains(params[name])
+    row = space.row(params)
+    np.testing.assert_allclose(space.internal(row)[name], params[name], rtol=1e-9, atol=1e-12)
+    # what the search rounds to is where the value lies
+    np.testing.assert_allclose(space.cube.snap(np.array([[u]]))[0], row, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["int", "int step", "category", "step"])
+def test_listed_values_are_equally_likely(name):
+    space = Space({name: DISTRIBUTIONS[name]})
+    u = (np.arange(20_000) + 0.5) / 20_000
+    values, counts = np.unique(
+        [space.internal(np.array([x]))[name] for x in u[::10]], return_counts=True
+    )
+    assert len(values) == len(space.cube.axes[0].values)
+    assert counts.max() - counts.min() <= 2
+
+
+def test_parameters_have_the_types_of_their_distribution():
+    space = Space(DISTRIBUTIONS)
+    external = space.external(space.internal(np.full(space.cube.dim, 0.4)))
+    assert type(external["int"]) is int
+    assert type(external["float"]) is float
+    assert external["category"] in ("a", 3, None)
+
+
+def test_single_valued_parameters_have_no_coordinate():
+    space = Space({"one": IntDistribution(2, 2), "x": FloatDistribution(0, 1)})
+    assert list(space.coordinates) == ["x"]
+
+
+def test_a_value_outside_its_present_range_sits_at_the_end():
+    space = Space({"x": FloatDistribution(0.0, 1.0)})
+    assert space.row({"x": 7.0}) == 1.0
+    assert space.row({"x": -7.0}) == 0.0
+
+
+def test_an_empty_space_is_refused():
+    with pytest.raises(ValueError, match="at least one parameter"):
+        Space({})
+
+
+def test_the_last_range_of_a_parameter_counts():
+    old, new = FloatDistribution(0, 1), FloatDistribution(0, 5)
+    assert union([{"x": old}, {"x": new, "y": old}]) == {"x": new, "y": old}
+
+
+TREE = {
+    "kind": CategoricalDistribution(("a", "b", "c")),
+    "depth": IntDistribution(1, 3),
+    "width": FloatDistribution(0, 1),
+    "deep": FloatDistribution(0, 1),
+}
+
+
+def test_conditions_are_read_off_the_trials():
+    trials = [
+        {"kind": 0.0, "depth": 1.0},
+        {"kind": 0.0, "depth": 3.0, "deep": 0.2},
+        {"kind": 1.0, "width": 0.3},
+    ]
+    found = conditions(TREE, trials)
+    assert found["depth"] == Condition("kind", frozenset({0.0, 2.0}))  # 2 was not seen yet
+    assert found["width"] == Condition("kind", frozenset({1.0, 2.0}))
+    assert found["deep"].parent == "depth"
+    space = Space(TREE, found)
+    everything = {"kind": 1.0, "depth": 3.0, "width": 0.5, "deep": 0.5}
+    assert space.existing(everything) == {"kind": 1.0, "width": 0.5}
+    assert space.existing({**everything, "kind": 0.0}) == {"kind": 0.0, "depth": 3.0, "deep": 0.5}
+
+
+def test_a_parameter_that_comes_and_goes_without_a_reason_is_always_searched():
+    trials = [{"kind": 0.0, "width": 0.1}, {"kind": 0.0}]
+    assert conditions({k: TREE[k] for k in ("kind", "width")}, trials) == {}
