@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench figures clean
+.PHONY: demo test lint bench speed forrester figures clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -13,8 +13,8 @@ $(VENV)/.%-installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[$*]'
 	touch $@
 
-demo: $(VENV)/.demo-installed  ## recalibrate real forecasts and write report.html
-	$(BIN)/calibrant demo
+demo: $(VENV)/.demo-installed  ## tune a model on real data and write report.html
+	OMP_NUM_THREADS=1 $(BIN)/calibrant demo
 
 test: $(VENV)/.test-installed  ## run the tests
 	$(BIN)/python -m pytest

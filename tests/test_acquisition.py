@@ -25,6 +25,7 @@ from calibrant.acquisition import (
     scalarised_improvement,
     total,
 )
+from calibrant.cube import Axis, Cube
 from calibrant.models import GaussianProcess, Matern52, Periodic
 from calibrant.shape import LocationScale
 from calibrant.warped import WarpedNormal
@@ -66,8 +67,9 @@ def acquisition(request):
     return ACQUISITIONS[request.param]
 
 
-def criterion_of(acquisition, belief, seed=0):
-    return acquisition.criterion(belief, np.random.default_rng(seed), belief.fitted.X.shape[1])
+def criterion_of(acquisition, belief, seed=0, cube=None):
+    cube = cube or Cube.continuous(belief.fitted.X.shape[1])
+    return acquisition.criterion(belief, np.random.default_rng(seed), cube)
 
 
 def closeness(name):
@@ -332,10 +334,10 @@ LINE = GP.at(np.log([0.15, 1.0, 1e-6]), LINE_X, np.array([0.0, 1.0, -1.0, 0.5]))
 BETWEEN = np.array([[0.2], [0.42], [0.95]])
 
 
-def draws_of(fitted, shape, points, count=300, candidates=64):
+def draws_of(fitted, shape, points, count=300, candidates=64, cube=None):
     belief = Belief(fitted, shape, 0.0)
-    thompson = Thompson(candidates)
-    return -np.array([criterion_of(thompson, belief, seed)(points)[0] for seed in range(count)])
+    criteria = (criterion_of(Thompson(candidates), belief, seed, cube) for seed in range(count))
+    return -np.array([criterion(points)[0] for criterion in criteria])
 
 
 def test_a_draw_is_repeated_by_its_seed_and_by_no_other():
@@ -375,7 +377,8 @@ def test_draws_of_labels_have_the_std_of_the_belief():
     theta = np.log([0.7, 1.0, 1e-4])
     fitted = GaussianProcess(kernel, outputs="standardise").at(theta, seen, [0.0, 0.3, 1.0])
     unseen = np.array([[0.75, 0.3], [0.75, 0.8]])
-    draws = draws_of(fitted, Normal(0.0, 1.0), unseen, count=200)
+    cube = Cube((Axis((0.25, 0.75), categorical=True), Axis()))
+    draws = draws_of(fitted, Normal(0.0, 1.0), unseen, count=200, cube=cube)
     np.testing.assert_allclose(draws.std(axis=0), fitted.posterior(unseen).std, rtol=0.2)
 
 

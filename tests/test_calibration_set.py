@@ -65,7 +65,7 @@ def test_online_scores_are_those_on_record():
 @pytest.mark.parametrize("splits", ["leave-one-out", "time-series"])
 def test_closed_forms_are_refits_with_the_same_hyper_parameters(splits):
     closed, refitted = FixedGP(), FixedGP()
-    by_formula = scores(CalibrationSet(splits, symmetric=False), closed)
+    by_formula = scores(CalibrationSet(splits, symmetric=False, in_doubt=0.0), closed)
     by_refits = scores(CalibrationSet(splits, refit=True, symmetric=False), refitted)
     assert closed.fits == []
     assert refitted.fits == ([10] * 11 if splits == "leave-one-out" else list(range(1, 11)))
@@ -119,9 +119,23 @@ def test_symmetric_sets_count_each_score_with_both_signs(splits, refit):
 
 def test_by_default_it_is_leave_one_out_in_closed_form():
     model = FixedGP()
-    expected = model.fit(X, Y).leave_one_out_scores()
-    np.testing.assert_array_equal(scores(CalibrationSet(), model), expected)
+    expected, stds = model.fit(X, Y).leave_one_out()
+    in_doubt = stds >= 0.3 * stds.max()
+    np.testing.assert_array_equal(scores(CalibrationSet(), model), expected[in_doubt])
     assert model.fits == []
+
+
+def test_a_cluster_of_sure_outcomes_does_not_count():
+    rng = np.random.default_rng(0)
+    spread = rng.random((12, 2))
+    cluster = 0.5 + 1e-3 * rng.standard_normal((40, 2))
+    inputs = np.concatenate([spread, cluster])
+    outcomes = np.sin(9.0 * inputs).sum(axis=1)
+    fitted = GaussianProcess().fit(inputs, outcomes)
+    every = CalibrationSet(in_doubt=0.0).outcomes(None, fitted, inputs, outcomes, Outcomes())
+    some = CalibrationSet().outcomes(None, fitted, inputs, outcomes, Outcomes())
+    assert len(every) == 52
+    assert len(some) <= 13
 
 
 @pytest.mark.parametrize(

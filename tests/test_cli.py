@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -42,11 +43,23 @@ def test_without_a_command_it_helps():
     assert "recalibrate" in runner.invoke(app, []).output
 
 
-def test_demo_writes_its_report(tmp_path):
-    result = runner.invoke(app, ["demo", "--report", str(tmp_path / "report.html")])
+def test_the_stream_demo_writes_its_report(tmp_path):
+    result = runner.invoke(app, ["demo", "stream", "--report", str(tmp_path / "report.html")])
     assert result.exit_code == 0
     assert "80% coverage" in result.output
     assert (tmp_path / "report.html").stat().st_size > 100_000
+
+
+def test_the_tuning_demo_tunes_and_writes_its_report(tmp_path):
+    result = runner.invoke(app, ["demo", "--report", str(tmp_path / "report.html")])
+    assert result.exit_code == 0
+    found = re.search(r"Best: ([\d.]+) in trial", result.output)
+    assert float(found[1]) < 58  # the default settings of the regressor give 60.9
+    assert re.search(r"held \d+ of \d+ times", result.output)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for heading in ("Best so far", "Forecasts and outcomes", "Reliability", "Coverage of 80%"):
+        assert heading in page
+    assert "learning_rate" in page
 
 
 def test_recalibrate_gaussian_forecasts(gaussian_file, tmp_path):

@@ -161,12 +161,13 @@ def test_pullback_adds_up_what_comes_through_mean_and_std(name):
 
 @pytest.mark.parametrize("name", WITH_REFERENCE)
 def test_leave_one_out_scores_are_those_of_refits(name):
-    scores = at(name).leave_one_out_scores()
+    scores, stds = at(name).leave_one_out()
     for i in range(N):
         others = np.arange(N) != i
         regressor = by_scikit_learn(name, X[others], V[others], noise_in_forecast=True)
         mean, std = regressor.predict(X[[i]], return_std=True)
         np.testing.assert_allclose(scores[i], (V[i] - mean[0]) / std[0], atol=1e-8)
+        np.testing.assert_allclose(stds[i], std[0], atol=1e-8)
 
 
 @pytest.mark.parametrize("name", WITH_REFERENCE)
@@ -197,7 +198,7 @@ def check_same_belief(one, other):
     for a, b in zip(one.posterior(NEW)[:2], other.posterior(NEW)[:2], strict=True):
         np.testing.assert_allclose(a, b, atol=1e-8)
     np.testing.assert_allclose(one.means(), other.means(), atol=1e-8)
-    np.testing.assert_allclose(one.leave_one_out_scores(), other.leave_one_out_scores(), atol=1e-8)
+    np.testing.assert_allclose(one.leave_one_out()[0], other.leave_one_out()[0], atol=1e-8)
     np.testing.assert_allclose(
         one.one_step_ahead_scores(), other.one_step_ahead_scores(), atol=1e-8
     )
@@ -367,11 +368,12 @@ def test_outcomes_without_noise_are_interpolated():
 
 
 @pytest.mark.parametrize("grown", [41, 60])
-def test_noise_given_with_the_first_outcomes_and_not_later(grown):
-    """The later ones' noise is not the signal; what it is then, the process has to learn."""
+def test_noise_given_with_the_first_outcomes_must_be_given_with_the_later_ones(grown):
     X, y = many(60)
     early = GaussianProcess(outputs="standardise").fit(X[:40], y[:40], noise=np.full(40, 0.05))
-    later = early.refit(X[:grown], y[:grown])
+    with pytest.raises(ValueError, match="give it again"):
+        early.refit(X[:grown], y[:grown])
+    later = early.refit(X[:grown], y[:grown], noise=np.full(grown, 0.05))
     assert later.v.size == grown
     assert np.all(later.noise_variance < 0.1)
 
@@ -446,7 +448,7 @@ def check_usable(fitted, points):
         *fitted.posterior(points)[:2],
         *fitted.gradients(points),
         fitted.means(),
-        fitted.leave_one_out_scores(),
+        fitted.leave_one_out()[0],
         fitted.one_step_ahead_scores(),
         fitted.sample(points, np.ones(len(points))),
     ):

@@ -43,9 +43,10 @@ class FittedKernelModel:
         variance = 1.01 - (k * np.linalg.solve(self.K, k.T).T).sum(-1)
         return Normal(mean, np.sqrt(variance))
 
-    def leave_one_out_scores(self):
+    def leave_one_out(self):
         inverse = np.linalg.inv(self.K)
-        return inverse @ self.y / np.sqrt(np.diag(inverse))
+        stds = 1.0 / np.sqrt(np.diag(inverse))
+        return inverse @ self.y * stds, stds
 
     def one_step_ahead_scores(self):
         return np.linalg.solve(np.linalg.cholesky(self.K), self.y)

@@ -145,9 +145,7 @@ def test_values_that_are_not_finite_count_as_failures(value):
 def test_pruned_trials_are_no_better_than_the_middle():
     study = a_study()
     for value in (1.0, 2.0, 3.0):
-        study.add_trial(
-            optuna.create_trial(params={"x": value / 4}, distributions=X, value=value)
-        )
+        study.add_trial(optuna.create_trial(params={"x": value / 4}, distributions=X, value=value))
     for x, reported in ((0.1, {0: 9.0, 3: 5.0}), (0.2, {0: -7.0}), (0.9, {})):
         study.add_trial(
             optuna.create_trial(

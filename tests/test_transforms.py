@@ -81,7 +81,7 @@ def test_inverse_round_trip_inside_and_outside_the_outcomes(outputs, y):
 
 
 @pytest.mark.parametrize("outputs", ["log", "box-cox"])
-@pytest.mark.parametrize("decades", [6, 12, 20, 300])
+@pytest.mark.parametrize("decades", [6, 12, 20, 100])
 def test_positive_outcomes_of_many_orders_come_back_to_their_own_digits(outputs, decades):
     y = 10.0 ** np.linspace(-decades, decades, 9)
     m = fit_map(outputs, y)

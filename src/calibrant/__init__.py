@@ -1,4 +1,4 @@
-"""calibrant: error bars that are true.
+"""calibrant: Bayesian optimisation whose error bars are true.
 
 The recalibration library: any forecast in, a calibrated one out, on any stream of data.
 
@@ -10,12 +10,23 @@ The recalibration library: any forecast in, a calibrated one out, on any stream 
 A *forecast* maps outcomes to normal scores and back (:mod:`calibrant.forecast`). A *recalibrator*
 R (:mod:`calibrant.recalibrate`) is a fold over scores. Its *shape* (:mod:`calibrant.shape`) is one
 univariate distribution that turns every raw forecast into a calibrated one.
+
+The optimiser stands on it: one step of a search (:mod:`calibrant.policy`) is
+
+    outcomes so far ──▶ model.fit ──▶ belief ──┐
+    calibration set ──▶ recalibrator ─▶ shape ─┴─▶ acquisition ──▶ argmax ──▶ next point,
+                                                                with its raw forecast
+
+behind ask and tell (:class:`Optimizer`), Optuna (:class:`CalibratedSampler`), one call
+(:func:`minimize`) or the command line (``calibrant tune``).
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from calibrant.calibration_set import CalibrationSet
 from calibrant.forecast import Forecast, Mixture, Normal
+from calibrant.optimizer import Optimizer
 from calibrant.outcomes import Outcomes
 from calibrant.quantiles import Quantiles
 from calibrant.recalibrate import (
@@ -33,11 +44,16 @@ from calibrant.scipy_forecast import ScipyForecast
 from calibrant.stream import Replay, replay
 
 if TYPE_CHECKING:
-    from calibrant import figures, outcomes, scores
+    from calibrant import acquisition, figures, models, outcomes, scores
+    from calibrant.sampler import CalibratedSampler
+    from calibrant.study_review import review
+    from calibrant.tune import minimize
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
+    "CalibratedSampler",
+    "CalibrationSet",
     "ChainRecalibrator",
     "Forecast",
     "GaussianRecalibrator",
@@ -47,34 +63,36 @@ __all__ = [
     "Mixture",
     "Normal",
     "OnlineRecalibrator",
+    "Optimizer",
     "Outcomes",
     "Quantiles",
     "Recalibrator",
     "RegressionRecalibrator",
     "Replay",
     "ScipyForecast",
+    "acquisition",
     "figures",
+    "minimize",
+    "models",
     "outcomes",
     "recalibrator_from_dict",
     "replay",
+    "review",
     "scores",
 ]
 
-
-_LATER = {  # what needs optuna or plotly is loaded when it is first used
+# What needs Optuna is loaded when it is first used; so is plotly, with the figures.
+_NAMES = {
     "CalibratedSampler": "calibrant.sampler",
     "minimize": "calibrant.tune",
-    "figures": "calibrant",
-    "scores": "calibrant",
-    "models": "calibrant",
-    "acquisition": "calibrant",
+    "review": "calibrant.study_review",
 }
+_MODULES = ("figures", "scores")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
-    if _LATER[name] == "calibrant":
+    if name in _NAMES:
+        return getattr(import_module(_NAMES[name]), name)
+    if name in _MODULES:
         return import_module(f"calibrant.{name}")
-    return getattr(import_module(_LATER[name]), name)
-
+    raise AttributeError(f"module 'calibrant' has no attribute {name!r}")

@@ -1,8 +1,8 @@
 """Acquisitions: how much a point is worth evaluating, according to calibrated beliefs.
 
-Each turns a :class:`Belief` (a fitted model and the shape that recalibrates it) into a *criterion*, a
-function of points to be maximised. Gaussian models work in their own units and give gradients; any
-other model is read through the quantiles of its recalibrated forecasts, without gradients.
+Each turns a :class:`Belief` (a fitted model and the shape that recalibrates it) into a *criterion*,
+a function of points to be maximised. Gaussian models work in their own units and give gradients;
+any other model is read through the quantiles of its recalibrated forecasts, without gradients.
 
 In a model's own units g(y), expected improvement weighs improvements by g′. That is on purpose: it
 makes the criterion blind to a rescaling of the outcomes, and searched better than improvement in y.
@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri
 
 from calibrant import checks
+from calibrant.cube import Cube
 from calibrant.curves import Curves, curves
 from calibrant.forecast import Forecast
 from calibrant.gaussian import FloatArray
@@ -45,8 +46,8 @@ class Acquisition(ABC):
     """A way to value points."""
 
     @abstractmethod
-    def criterion(self, belief: Belief, rng: np.random.Generator, dim: int) -> Criterion:
-        """Return the function of points to maximise."""
+    def criterion(self, belief: Belief, rng: np.random.Generator, cube: Cube) -> Criterion:
+        """Return the function of points of the cube to maximise."""
 
 
 class _Pointwise(Acquisition):
@@ -60,7 +61,7 @@ class _Pointwise(Acquisition):
     def value(self, forecast: Forecast, best: float) -> FloatArray:
         """Return the value of any calibrated forecasts."""
 
-    def criterion(self, belief: Belief, rng: np.random.Generator, dim: int) -> Criterion:
+    def criterion(self, belief: Belief, rng: np.random.Generator, cube: Cube) -> Criterion:
         fitted = belief.fitted
         if not isinstance(fitted, GaussianBelief):
             return lambda X: (
@@ -158,11 +159,11 @@ class Thompson(Acquisition):
 
     candidates: int = 256
 
-    def criterion(self, belief: Belief, rng: np.random.Generator, dim: int) -> Criterion:
+    def criterion(self, belief: Belief, rng: np.random.Generator, cube: Cube) -> Criterion:
         fitted, shape = belief.fitted, belief.shape
         if not isinstance(fitted, GaussianBelief):
             return lambda X: (-compose(fitted.predict(X), shape).sample(1, rng)[0], None)
-        points = rng.random((self.candidates, dim))
+        points = cube.snap(rng.random((self.candidates, cube.dim)))
         mean, std, _ = fitted.posterior(points)
         draw = fitted.sample(points, rng.standard_normal(self.candidates))
         score = np.clip(shape.at_score((draw - mean) / std), -8.2, 8.2)
@@ -202,15 +203,16 @@ def total(criteria: Sequence[Criterion]) -> Criterion:
 # Improvements at which scalarised beliefs are read: from far below to far above the std of
 # standardised outcomes, evenly in logarithm, so that small ones count as they should.
 _STEPS = np.geomspace(1e-3, 10.0, 24)
+_LOG_STEP = float(np.log(_STEPS[1] / _STEPS[0]))  # ds = s·d log s
 
 
 def scalarised_improvement(beliefs: Sequence[Belief], weights: FloatArray) -> Criterion:
     """Return the log expected improvement of the largest of several weighted outcomes.
 
-    With the random weights w this is Chebyshev scalarisation: S = max_k w_k·(Y_k − ideal_k). Beliefs
-    about the outcomes are taken as independent, so that P(S ≤ s) is a product of calibrated CDFs
-    and the improvement the integral of that product. ``best`` of each belief is the value its
-    outcome has to fall below for S to reach the best S so far.
+    With the random weights w this is Chebyshev scalarisation: S = max_k w_k·(Y_k − ideal_k).
+    Beliefs about the outcomes are taken as independent, so that P(S ≤ s) is a product of
+    calibrated CDFs and the improvement the integral of that product. ``best`` of each belief is
+    the value its outcome has to fall below for S to reach the best S so far.
     """
     reads = [curves(belief.shape) for belief in beliefs]
 
@@ -218,7 +220,7 @@ def scalarised_improvement(beliefs: Sequence[Belief], weights: FloatArray) -> Cr
         log_integrand = np.log(_STEPS)[:, None] + np.zeros(X.shape[0])
         parts = []
         for belief, read, weight in zip(beliefs, reads, weights, strict=True):
-            assert isinstance(belief.fitted, GaussianBelief)  # noqa: S101 - checked by the policy
+            assert isinstance(belief.fitted, GaussianBelief)
             mean, std, pullback = belief.fitted.posterior(X)
             v = (belief.best - _STEPS[:, None] / weight - mean) / std
             value, slope = read.log_cdf(v)
@@ -226,17 +228,15 @@ def scalarised_improvement(beliefs: Sequence[Belief], weights: FloatArray) -> Cr
             parts.append((v, slope, std, pullback))
         peak = log_integrand.max(axis=0)
         share = np.exp(log_integrand - peak)
-        value = peak + np.log(share.sum(axis=0))
+        value = peak + np.log(share.sum(axis=0)) + np.log(_LOG_STEP)
         share /= share.sum(axis=0)
 
         def gradient() -> FloatArray:
-            return np.sum(
-                [
-                    pullback(-(share * slope).sum(axis=0) / std, -(share * slope * v).sum(axis=0) / std)
-                    for v, slope, std, pullback in parts
-                ],
-                axis=0,
-            )
+            by_x = np.zeros_like(X)
+            for v, slope, std, pullback in parts:
+                by_goal = share * slope / std
+                by_x += pullback(-by_goal.sum(axis=0), -(by_goal * v).sum(axis=0))
+            return by_x
 
         return value, gradient
 

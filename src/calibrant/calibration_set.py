@@ -31,16 +31,22 @@ class CalibrationSet:
         symmetric: count each score with both signs, so that spread and tails are learned but no
             shift. Worth a thought for online scores: points are chosen for being forecast too
             low, and a shift learned from them would be applied to all others.
+        in_doubt: of leave-one-out scores in closed form, count only those of outcomes whose std
+            without themselves is at least this share of the largest. The cluster that a search
+            leaves around its best point is forecast well, and says nothing about other places.
         first: size of the first training set of a time series.
     """
 
     splits: Splits | str = Splits.LEAVE_ONE_OUT
     refit: bool = False
     symmetric: bool = False
+    in_doubt: float = 0.3
     first: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "splits", Splits(self.splits))
+        if not 0.0 <= self.in_doubt <= 1.0:
+            raise ValueError(f"`0 <= in_doubt <= 1` must hold, but got in_doubt={self.in_doubt}.")
         if self.first < 1:
             raise ValueError(f"`first >= 1` must hold, but got first={self.first}.")
 
@@ -68,7 +74,8 @@ class CalibrationSet:
             return np.empty(0)
         if self.splits is Splits.LEAVE_ONE_OUT:
             if isinstance(fitted, KnowsLeaveOneOut) and not self.refit:
-                return fitted.leave_one_out_scores()
+                scores, stds = fitted.leave_one_out()
+                return np.asarray(scores[stds >= self.in_doubt * stds.max()])
             return leave_one_out(model, X, y, refit=True).scores
         if isinstance(fitted, KnowsOneStepAhead) and not self.refit:
             return fitted.one_step_ahead_scores()[self.first :]

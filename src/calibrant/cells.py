@@ -41,7 +41,7 @@ class CellForecast(Forecast):
             return np.log(self.shortfall(v))
 
     def _cut(self) -> tuple[Forecast, FloatArray, Forecast]:
-        """Say where to cut: the forecast whose outcomes at which scores, and how these are spread."""
+        """Return whose outcomes to cut at which scores, and how these scores are spread."""
         return self, EVEN_SCORES, _STANDARD_NORMAL
 
     def _cells(self, ndim: int) -> tuple[FloatArray, FloatArray]:
@@ -63,4 +63,7 @@ class CellForecast(Forecast):
         ends = np.zeros((1,) * cdf.ndim)
         mass = np.diff(np.concatenate([ends, cdf, ends + 1.0]), axis=0)
         mean = (mass * edges).sum(axis=0)
-        return np.asarray(mean), np.sqrt((mass * (edges - mean) ** 2).sum(axis=0))
+        away = edges - mean
+        largest = np.maximum(np.abs(away).max(axis=0), np.finfo(float).tiny)
+        share = (mass * (away / largest) ** 2).sum(axis=0)  # squares of tiny numbers vanish
+        return np.asarray(mean), np.asarray(largest * np.sqrt(share))

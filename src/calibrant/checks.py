@@ -50,9 +50,7 @@ def not_negative(name: str, value: ArrayLike) -> FloatArray:
     return array
 
 
-def training_data(
-    X: ArrayLike, y: ArrayLike, at_least: int = 1
-) -> tuple[FloatArray, FloatArray]:
+def training_data(X: ArrayLike, y: ArrayLike, at_least: int = 1) -> tuple[FloatArray, FloatArray]:
     """Return finite inputs of shape (n, d) and outcomes of shape (n,)."""
     X, y = finite("X", X), finite("y", y)
     if X.ndim != 2 or y.ndim != 1 or X.shape[0] != y.size:

@@ -27,9 +27,9 @@ from calibrant.live import live_table, print_review
 from calibrant.parameters import parse_parameter, parse_space
 from calibrant.recalibrate import Recalibrator
 from calibrant.report import write_stream_report, write_study_report
-from calibrant.review import review
 from calibrant.storage import StorageLost, copy_study
 from calibrant.stream import Replay
+from calibrant.study_review import review
 from calibrant.tune import evaluated, open_study, run, same_job, suggest, tune_command
 
 _DEMO_TRIALS = 40
@@ -146,7 +146,7 @@ def tune(
 ) -> None:
     """Tune any program: the number it prints last is made as low as possible.
 
-    calibrant tune -p lr=1e-5..1e-1:log -p layers=1..8 -- python train.py --lr {lr} --layers {layers}
+    calibrant tune -p lr=1e-5..1e-1:log -p layers=1..8 -- python train.py --lr {lr} -n {layers}
     """
     command = Command(program, json_field, result_file, timeout)
     try:

@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-_PLACE = re.compile(r"\{\{|\}\}|\{([A-Za-z_][\w.-]*)\}")
+_NAME = r"[A-Za-z_][\w.-]*"
+_PLACE = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")  # {{name}} stays {name}
 _NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|inf(?:inity)?|nan)(?![\w])",
     re.IGNORECASE,
@@ -35,8 +36,8 @@ class Command:
     """A program to tune.
 
     Args:
-        arguments: the program and its arguments, with ``{name}`` where parameters go; ``{trial}`` is
-            the trial's number, ``{{`` and ``}}`` are braces.
+        arguments: the program and its arguments, with ``{name}`` where parameters go; ``{trial}``
+            is the trial's number, and ``{{name}}`` gives ``{name}``. All other braces stay.
         json_field: read this field of the last JSON object, ``a.b`` for one inside another;
             by default the last number is read.
         result_file: where the result is written, with the same placeholders; by default it is
@@ -63,7 +64,7 @@ class Command:
         if unknown:
             raise ValueError(
                 f"`{{{unknown[0]}}}` is not among the parameters {sorted(names)}; "
-                f"for braces as they are write `{{{{{unknown[0]}}}}}`."
+                f"to pass it on as it is, write `{{{{{unknown[0]}}}}}`."
             )
         unused = sorted(set(names) - used)
         if unused:
@@ -151,12 +152,12 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 
 def _placeholders(text: str) -> list[str]:
-    return [match[1] for match in _PLACE.finditer(text) if match[1]]
+    return [match[2] for match in _PLACE.finditer(text) if match[2]]
 
 
 def _filled(text: str, values: Mapping[str, Any]) -> str:
     def fill(match: re.Match[str]) -> str:
-        return str(values[match[1]]) if match[1] else match[0][0]
+        return str(values[match[2]]) if match[2] else f"{{{match[1]}}}"
 
     return _PLACE.sub(fill, text)
 

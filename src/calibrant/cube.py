@@ -100,8 +100,11 @@ class Cube:
         """Return points of a low-discrepancy sequence with a random shift.
 
         A Kronecker sequence: k·(1/ρ, 1/ρ², …) modulo 1 with ρ^(dim+1) = ρ + 1, after Roberts. It
-        costs one line, needs no table, and does not wake scipy.stats.
+        costs one line, needs no table, and does not wake scipy.stats. In many dimensions some of
+        its steps come close to simple fractions; a Latin hypercube does not.
         """
+        if self.dim > _KRONECKER:
+            return self.design(Design.LATIN, count, rng)
         ratio = 2.0
         for _ in range(40):
             ratio = (1.0 + ratio) ** (1.0 / (self.dim + 1.0))
@@ -146,6 +149,7 @@ class Cube:
         return np.concatenate(moved) if moved else np.empty((0, self.dim))
 
 
+_KRONECKER = 10  # dimensions up to which the sequence is even on every axis
 _FEW = 16  # values that are all tried; of more, a logarithmic selection reaches every one in steps
 
 

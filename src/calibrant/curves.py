@@ -65,17 +65,23 @@ class TabulatedCurves(Curves):
         log_cdf, log_shortfall = (
             np.where(np.isfinite(part), part, floor) for part in (log_cdf, log_shortfall)
         )
-        self._cdf = (log_cdf, np.gradient(log_cdf, self._step))
-        slope = np.exp(np.minimum(log_cdf - log_shortfall, 700.0))
-        exact = np.isfinite(slope * stretch)
-        self._shortfall = (
-            log_shortfall,
-            np.where(exact, slope * stretch, np.gradient(log_shortfall, self._step)),
-        )
+        # h′ = G gives the exact slope of log h, except below a level that is played at −∞: there h
+        # counts it at −8.2, and the two do not belong together.
+        exact = np.exp(np.minimum(log_cdf - log_shortfall, 600.0)) * stretch
+        self._cdf = (log_cdf, self._monotone(log_cdf, np.gradient(log_cdf, self._step)))
+        self._shortfall = (log_shortfall, self._monotone(log_shortfall, exact))
+
+    def _monotone(self, values: FloatArray, slopes: FloatArray) -> FloatArray:
+        """Return slopes with which the cubic pieces never fall, as far as the values do not.
+
+        Up to three times the lesser of the two neighbouring secants is safe (Fritsch and Carlson).
+        """
+        secants = np.maximum(np.diff(values), 0.0) / self._step
+        before, after = np.append(secants[:1], secants), np.append(secants, secants[-1:])
+        return np.clip(slopes, 0.0, 3.0 * np.minimum(before, after))
 
     def log_cdf(self, v: FloatArray) -> Reading:
-        value, slope = self._read(self._cdf, v)
-        return np.minimum(value, 0.0), slope
+        return self._read(self._cdf, v)
 
     def log_shortfall(self, v: FloatArray) -> Reading:
         return self._read(self._shortfall, v)

@@ -37,7 +37,14 @@ def forecast_to_dict(forecast: Forecast) -> dict[str, Any]:
                 "stds": forecast.stds.tolist(),
             }
     values = forecast.quantile(_LEVELS)
-    return {"kind": "quantiles", "levels": _LEVELS.tolist(), "values": values.tolist()}
+    finite = np.isfinite(values)  # JSON has no infinity; the tails go on from the last levels
+    if finite.sum() < 2:
+        raise ValueError("A forecast with hardly a finite quantile cannot be stored.")
+    return {
+        "kind": "quantiles",
+        "levels": _LEVELS[finite].tolist(),
+        "values": values[finite].tolist(),
+    }
 
 
 def forecast_from_dict(state: Mapping[str, Any]) -> Forecast:

@@ -1,4 +1,4 @@
-"""A table of a running study on the terminal: the last trials, the best, and whether intervals held."""
+"""A running study on the terminal: its last trials, the best, and whether intervals held."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from calibrant.review import COVERAGE, Review
+from calibrant.study_review import COVERAGE, Review
 from calibrant.tune import ERROR_KEY, Listener, evaluated
 
 _ROWS = 8  # trials in the table
@@ -24,7 +24,11 @@ _ROWS = 8  # trials in the table
 def live_table(study: Study, n_trials: int, console: Console) -> Iterator[Listener]:
     """Show a study while it runs; where there is no terminal, print a line for each trial."""
     bar = Progress(
-        TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
+        TextColumn("trials"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
     )
     task = bar.add_task("", total=n_trials, completed=evaluated(study))
     if not console.is_terminal:

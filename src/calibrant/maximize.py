@@ -43,7 +43,7 @@ def maximize(
     if not cube.free.size:  # chance does not hit the same real number twice
         candidates = _untaken(candidates, taken)
     if not candidates.shape[0]:  # all there is has been taken
-        return cube.spread(1, rng)[0]
+        return np.asarray(cube.spread(1, rng)[0])
     values = criterion(candidates)[0]
     if cube.size <= _EXHAUSTIVE:
         return np.asarray(candidates[np.argmax(values)])
@@ -60,7 +60,7 @@ def maximize(
     if not final.shape[0]:
         final = _untaken(candidates, taken)
     if not final.shape[0]:
-        return cube.spread(1, rng)[0]
+        return np.asarray(cube.spread(1, rng)[0])
     return np.asarray(final[np.argmax(criterion(final)[0])])
 
 
@@ -142,5 +142,7 @@ def _wander(
 def _best_changes(criterion: Criterion, cube: Cube, points: FloatArray) -> FloatArray:
     """Return each point, or the best that differs from it in one listed coordinate."""
     options = [np.concatenate([x[None], cube.neighbours(x)]) for x in points]
-    values = np.split(criterion(np.concatenate(options))[0], np.cumsum([len(o) for o in options])[:-1])
+    values = np.split(
+        criterion(np.concatenate(options))[0], np.cumsum([len(o) for o in options])[:-1]
+    )
     return np.array([o[np.argmax(v)] for o, v in zip(options, values, strict=True)])

@@ -89,7 +89,7 @@ class Optimizer:
         return suggestion.x.copy()
 
     def tell(self, x: ArrayLike, y: float) -> None:
-        """Learn the outcome of an evaluation; NaN or ±inf: it failed, and is avoided from now on."""
+        """Learn the outcome of an evaluation; NaN or ±inf: it failed, and is avoided now."""
         point = checks.finite("x", x)
         if point.shape != (self._cube.dim,):
             raise ValueError(

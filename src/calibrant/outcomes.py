@@ -13,7 +13,7 @@ k-fold             by the model fitted to the other folds                   k
 
 Only the online set carries the guarantee of online recalibration. A fitted model that knows its
 leave-one-out or one-step-ahead scores in closed form (a Gaussian process reads them off its
-Cholesky factor) may offer ``leave_one_out_scores()`` or ``one_step_ahead_scores()``; these are
+Cholesky factor) may offer ``leave_one_out()`` or ``one_step_ahead_scores()``; these are
 used instead of refits, with the model's hyper-parameters as they are. (Hence the + 1: one fit to
 see whether it does.)
 """
@@ -76,7 +76,7 @@ def leave_one_out(model: Model, X: ArrayLike, y: ArrayLike, *, refit: bool = Fal
     X, y = checks.training_data(X, y, at_least=2)
     fitted = None if refit else model.fit(X, y)
     if isinstance(fitted, KnowsLeaveOneOut):
-        return Outcomes(fitted.leave_one_out_scores())
+        return Outcomes(fitted.leave_one_out()[0])
     return _score_splits(model, X, y, _folds(np.arange(y.size), y.size))
 
 

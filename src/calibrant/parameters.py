@@ -1,7 +1,8 @@
-"""Search spaces as people write them: ``1e-5..1e-1:log``, ``1..8``, ``relu,tanh``, or Python values."""
+"""Search spaces as people write them: ``1e-5..1e-1:log``, ``1..8``, ``relu,tanh``."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -41,7 +42,7 @@ def parse_parameter(text: str) -> tuple[str, BaseDistribution]:
 
 
 def parse_values(name: str, text: str) -> BaseDistribution:
-    """Return the distribution of ``low..high``, ``low..high:log``, ``low..high:step`` or choices."""
+    """Return the distribution of ``low..high``, ``…:log``, ``…:step``, or choices."""
     low, dots, rest = text.partition("..")
     if not dots:
         choices = [_value(part.strip()) for part in text.split(",")]
@@ -74,11 +75,13 @@ def _range(
     name: str, ends: tuple[float, ...], log: bool = False, step: float | None = None
 ) -> BaseDistribution:
     low, high = ends
+    if not all(math.isfinite(end) for end in ends):
+        raise ValueError(f"Both ends of `{name}` must be finite, but got {low}..{high}.")
     if low > high:
         raise ValueError(f"`low <= high` must hold for `{name}`, but got {low}..{high}.")
     if log and not low > 0:
         raise ValueError(
-            f"A logarithmic range starts above zero, but `{name}` starts at {low}; leave out `:log`."
+            f"A logarithmic range starts above 0, but `{name}` starts at {low}; leave out `:log`."
         )
     try:
         if all(isinstance(end, int) for end in ends) and (step is None or isinstance(step, int)):

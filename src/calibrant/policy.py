@@ -43,7 +43,7 @@ from calibrant.recalibrate.identity import STANDARD_NORMAL
 
 # What a user who sets nothing gets. All of them are values: nothing can change them.
 MODEL = GaussianProcess()
-RECALIBRATOR = GaussianRecalibrator(strength=3.0)  # location and scale, from a handful of scores
+RECALIBRATOR = GaussianRecalibrator(strength=10.0)  # location and scale, slowly
 CALIBRATION_SET = CalibrationSet()
 ACQUISITION = ExpectedImprovement()
 
@@ -142,9 +142,7 @@ class Policy:
         model, columns = self._on(cube), _columns(history)
         known = last if last is not None and len(last) == len(columns) else [None] * len(columns)
         return tuple(
-            before.refit(history.X, y)  # type: ignore[misc]
-            if isinstance(before, CanRefit)
-            else model.fit(history.X, y)
+            before.refit(history.X, y) if isinstance(before, CanRefit) else model.fit(history.X, y)
             for before, y in zip(known, columns, strict=True)
         )
 
@@ -174,7 +172,7 @@ class Policy:
         """Return what recalibration makes of each model's scores."""
         if self.recalibrator is None:
             return [STANDARD_NORMAL] * len(fits)
-        assert isinstance(self.calibration_set, CalibrationSet)  # noqa: S101 - see __post_init__
+        assert isinstance(self.calibration_set, CalibrationSet)
         model, shapes = self._on(cube), []
         # Constraints have no forecasts on record: their online set is empty.
         online = [*history.online, *[Outcomes()] * len(fits)]
@@ -195,7 +193,7 @@ class Policy:
         objectives = history.Y.shape[1]
         model, columns = self._on(cube), _columns(history)
         criteria = [
-            _FEASIBILITY.criterion(Belief(fitted, shape, _in_units(fitted, 0.0)), rng, cube.dim)
+            _FEASIBILITY.criterion(Belief(fitted, shape, _in_units(fitted, 0.0)), rng, cube)
             for fitted, shape in zip(fits[objectives:], shapes[objectives:], strict=True)
         ]
         if not history.feasible.any():  # nothing to improve on yet: look for something feasible
@@ -218,7 +216,7 @@ class Policy:
             if history.pending.size:  # beside a running point, a hair's breadth is no improvement
                 best -= _BREADTH * float(np.std(beliefs[0].means))
             belief = Belief(beliefs[0].fitted, shapes[0], best)
-            return total([self.acquisition.criterion(belief, rng, cube.dim), *criteria])
+            return total([self.acquisition.criterion(belief, rng, cube), *criteria])
         weights = np.maximum(rng.dirichlet(np.ones(objectives)), 1e-2)  # Chebyshev scalarisation
         ideal = means.min(axis=1)
         best = (weights[:, None] * (means - ideal[:, None])).max(axis=0).min()
@@ -255,9 +253,7 @@ def _believe(model: Model, fitted: FittedModel, history: History, y: FloatArray)
     X, means = history.X, y
     if history.failed.size + history.pending.size:
         expected = (
-            fitted.predict(history.pending).quantile(0.5)
-            if history.pending.size
-            else np.empty(0)
+            fitted.predict(history.pending).quantile(0.5) if history.pending.size else np.empty(0)
         )
         X = np.concatenate([history.X, history.failed, history.pending])
         means = np.concatenate([y, bound, expected])
@@ -275,10 +271,12 @@ def _in_units(fitted: FittedModel, y: float) -> float:
 
 
 def _merit(history: History) -> FloatArray:
-    """Order outcomes, best first: by violation of constraints, then by (mean rank of) objectives."""
+    """Return what is lower the better: violation of constraints, then mean rank of objectives."""
     violation = np.maximum(history.constraints, 0.0).sum(axis=1)
     ranks = np.argsort(np.argsort(history.Y, axis=0), axis=0).mean(axis=1)
-    return np.asarray(np.where(violation > 0.0, ranks.size * (1.0 + np.minimum(violation, 1e9)), 0.0) + ranks)
+    return np.asarray(
+        np.where(violation > 0.0, ranks.size * (1.0 + np.minimum(violation, 1e9)), 0.0) + ranks
+    )
 
 
 def initial_size(dim: int) -> int:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant import figures
-from calibrant.review import COVERAGE, Review
 from calibrant.stream import Replay
+from calibrant.study_review import COVERAGE, Review
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222;
@@ -145,12 +145,16 @@ def _best_table(review: Review) -> str:
         (name, f"{value:.6g}" if isinstance(value, float) else str(value))
         for name, value in review.best_params.items()
     ]
-    rows.append((f"{COVERAGE:.0%} interval of another evaluation there", f"{low:.6g} to {high:.6g}"))
+    rows.append(
+        (f"{COVERAGE:.0%} interval of another evaluation there", f"{low:.6g} to {high:.6g}")
+    )
     if review.held.size:
-        rows.append((
-            f"such intervals held ({review.held.size} forecasts)",
-            f"{review.held.mean():.0%} (the model's own: {review.raw_held.mean():.0%})",
-        ))
+        rows.append(
+            (
+                f"such intervals held ({review.held.size} forecasts)",
+                f"{review.held.mean():.0%} (the model's own: {review.raw_held.mean():.0%})",
+            )
+        )
     cells = [
         f"<tr><td>{html.escape(name)}</td><td>{html.escape(value)}</td></tr>"
         for name, value in rows

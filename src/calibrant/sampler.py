@@ -89,7 +89,9 @@ class CalibratedSampler(BaseSampler):
         self._seed = seed
         self._rng = np.random.default_rng(seed)
         self._independent = RandomSampler(seed=seed)
-        self._forget()
+        self._lock = threading.RLock()
+        self._archive = Archive()
+        self._last: tuple[Mapping[str, BaseDistribution], Fits] = ({}, ())
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -215,7 +217,7 @@ class CalibratedSampler(BaseSampler):
             taken = np.concatenate([history.X, history.failed, history.pending])
             if keys(x[None])[0] not in keys(taken):
                 return np.asarray(x)
-        return space.cube.spread(1, self._rng)[0]
+        return np.asarray(space.cube.spread(1, self._rng)[0])
 
     def _design_seed(self, study: Study) -> int:
         """Return the seed of the design, drawn by the first worker that needs it."""
@@ -227,12 +229,6 @@ class CalibratedSampler(BaseSampler):
             study._storage.set_study_system_attr(study._study_id, _DESIGN_KEY, known)
         return int(known)
 
-    def _forget(self) -> None:
-        """Start with an empty memory: all of it can be read from storage again."""
-        self._lock = threading.RLock()
-        self._archive = Archive()
-        self._last: tuple[Mapping[str, BaseDistribution], Fits] = ({}, ())
-
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         for name in ("_lock", "_archive", "_last"):  # a copy, perhaps in another process, rereads
@@ -241,4 +237,4 @@ class CalibratedSampler(BaseSampler):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._forget()
+        self._lock, self._archive, self._last = threading.RLock(), Archive(), ({}, ())

@@ -79,7 +79,7 @@ class Space:
         for column, (name, coordinate) in enumerate(self.coordinates.items()):
             if name in params:
                 point[column] = coordinate.to_unit(params[name])
-        return np.clip(point, 0.0, 1.0)
+        return np.asarray(np.clip(point, 0.0, 1.0))
 
     def internal(self, x: FloatArray) -> dict[str, float]:
         """Return the internal values of a point, without parameters that do not exist there."""
@@ -99,7 +99,7 @@ class Space:
         return kept
 
     def to_internal(self, params: Mapping[str, Any]) -> dict[str, float]:
-        """Return internal values of parameters; those that are no part of the space are left out."""
+        """Return internal values of the parameters that are part of the space."""
         return {
             name: coordinate.distribution.to_internal_repr(params[name])
             for name, coordinate in self.coordinates.items()
@@ -155,7 +155,9 @@ def _listed(distribution: BaseDistribution) -> list[float]:
         case CategoricalDistribution():
             return [float(i) for i in range(len(distribution.choices))]
         case IntDistribution() if _count(distribution) <= _LISTED:
-            return [float(v) for v in range(distribution.low, distribution.high + 1, distribution.step)]
+            return [
+                float(v) for v in range(distribution.low, distribution.high + 1, distribution.step)
+            ]
     return []
 
 
@@ -166,7 +168,7 @@ def _is_choice(distribution: BaseDistribution, value: Any) -> bool:
 def _count(distribution: FloatDistribution | IntDistribution) -> int:
     """Return how many values a stepped distribution has."""
     step = distribution.step
-    assert step is not None  # noqa: S101 - callers have looked
+    assert step is not None
     return int(np.floor((distribution.high - distribution.low) / step + 1e-8)) + 1
 
 
@@ -224,9 +226,7 @@ def _stepped(
     if count <= _LISTED or categorical:
         axis = Axis(tuple((i + 0.5) / count for i in range(count)), categorical)
     else:
-        axis = Axis(
-            rounding=lambda u: (np.minimum(np.floor(u * count), count - 1.0) + 0.5) / count
-        )
+        axis = Axis(rounding=lambda u: (np.minimum(np.floor(u * count), count - 1.0) + 0.5) / count)
     return Coordinate(
         distribution,
         axis,

@@ -59,17 +59,19 @@ def lost(error: BaseException | None) -> BaseException | None:
     return None
 
 
-def rescued(study_name: str, directions: Sequence[str], trials: Sequence[FrozenTrial]) -> Study:
-    """Return a study in memory with the given trials."""
-    study = optuna.create_study(study_name=study_name, directions=list(directions))
-    study.add_trials(trials)
-    return study
+def rescued(study: Study, trials: Sequence[FrozenTrial]) -> Study:
+    """Return a copy of a study, in memory, with the given trials."""
+    copy = optuna.create_study(study_name=study.study_name, directions=study.directions)
+    copy.add_trials(trials)
+    return copy
 
 
 def copy_study(study: Study, storage: str) -> None:
     """Write a study's trials to another storage."""
-    directions = [direction.name.lower() for direction in study.directions]
     copy = optuna.create_study(
-        storage=storage, study_name=study.study_name, directions=directions, load_if_exists=True
+        storage=storage,
+        study_name=study.study_name,
+        directions=study.directions,
+        load_if_exists=True,
     )
     copy.add_trials(study.trials)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -34,9 +34,11 @@ class Stored(NamedTuple):
     forecasts: tuple[Forecast, ...]  # one an objective, to be minimised; none in the first design
 
 
-def store(study: Study, trial: FrozenTrial, params: Internal, forecasts: Sequence[Forecast]) -> None:
+def store(
+    study: Study, trial: FrozenTrial, params: Internal, forecasts: Sequence[Forecast]
+) -> None:
     """Keep a suggestion with its trial, where every worker can see it."""
-    record = {
+    record: dict[str, Any] = {
         "params": dict(params),
         "forecasts": [forecast_to_dict(forecast) for forecast in forecasts],
     }
@@ -132,7 +134,8 @@ class Archive:
     def history(self, space: Space, objectives: int, pending: Sequence[Internal]) -> History:
         """Return what is known, as points of a space."""
         names = sorted({name for r in self.records.values() for name in r.constraints})
-        known, failed = [], []
+        known: list[int] = []
+        failed: list[int] = []
         for number, record in self.records.items():
             usable = record.values is not None and len(record.constraints) == len(names)
             (known if usable else failed).append(number)
@@ -196,7 +199,4 @@ def _record(trial: FrozenTrial, flip: FloatArray) -> Record:
             each = [float(f.score(y)) for f, y in zip(forecasts, values, strict=True)]
             scores = np.clip(each, -SCORE_LIMIT, SCORE_LIMIT)
     time = trial.datetime_complete.timestamp() if trial.datetime_complete else 0.0
-    return Record(
-        (time, trial.number), params, values, at_least, constraints, forecasts, scores
-    )
-
+    return Record((time, trial.number), params, values, at_least, constraints, forecasts, scores)

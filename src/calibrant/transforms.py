@@ -28,6 +28,7 @@ class Outputs(StrEnum):
 
 
 _LARGEST = 1e100  # units beyond which an outcome is simply far away: its square is still finite
+_LEAST = 1e-140  # the smallest positive outcome, in units, whose powers are still finite
 
 
 @dataclass(frozen=True)
@@ -56,21 +57,17 @@ class MonotoneMap:
         return (self._raised(self._inner(y)) - self.mean) / self.std
 
     def inverse(self, v: ArrayLike) -> FloatArray:
-        """Return the outcome with the value v in the model's units; beyond the map's range, ±inf."""
+        """Return the outcome with the value v in the model's units; out of range, ±inf."""
         v = np.asarray(v, dtype=float) * self.std + self.mean
         if self.signed:
-            t = np.where(
-                v >= 0.0, _unraised(v, self.power), -_unraised(-v, 2.0 - self.power)
-            )
+            t = np.where(v >= 0.0, _unraised(v, self.power), -_unraised(-v, 2.0 - self.power))
         else:
             start, slope = _box_cox(self.floor, self.power), self.floor ** (self.power - 1.0)
-            t = np.where(
-                v >= start,
-                1.0 + _unraised(np.maximum(v, start), self.power),
-                self.floor + (v - start) / slope,
-            )
+            above = _unraised(np.maximum(v, start), self.power, offset=0.0)
+            t = np.where(v >= start, above, self.floor + (v - start) / slope)
         with np.errstate(over="ignore"):
-            return np.asarray(t * self.unit + self.centre)
+            # Halves, as the difference of the largest floats is not one.
+            return np.asarray((t * (self.unit / 2.0) + self.centre / 2.0) * 2.0)
 
     def slope(self, y: ArrayLike) -> FloatArray:
         """Return g′(y): what turns a small error of y into one in the model's units."""
@@ -80,7 +77,8 @@ class MonotoneMap:
             by_t = np.exp(exponent * np.log1p(np.abs(t)))
         else:
             by_t = np.maximum(t, self.floor) ** (self.power - 1.0)
-        return np.asarray(by_t / (self.unit * self.std))
+        with np.errstate(over="ignore"):  # subnormal units have no inverse
+            return np.asarray(np.minimum(by_t / self.unit / self.std, np.finfo(float).max))
 
     @property
     def is_affine(self) -> bool:
@@ -93,8 +91,9 @@ class MonotoneMap:
 
     def _inner(self, y: ArrayLike) -> FloatArray:
         y = checks.as_floats("y", y)
+        largest = _LARGEST if self.signed else 1.0 / _LEAST  # a logarithm takes any size
         with np.errstate(over="ignore"):
-            return np.clip((y - self.centre) / self.unit, -_LARGEST, _LARGEST)
+            return np.clip((y / 2.0 - self.centre / 2.0) / self.unit * 2.0, -largest, largest)
 
     def _raised(self, t: FloatArray) -> FloatArray:
         if self.signed:
@@ -102,57 +101,63 @@ class MonotoneMap:
             return np.where(t >= 0.0, _raised(size, self.power), -_raised(size, 2.0 - self.power))
         above = np.maximum(t, self.floor)
         tangent = self.floor ** (self.power - 1.0) * np.minimum(t - self.floor, 0.0)
-        return _box_cox(above, self.power) + tangent
+        return np.asarray(_box_cox(above, self.power) + tangent)
 
 
 def fit_map(outputs: Outputs | str, y: ArrayLike) -> MonotoneMap:
-    """Return the map under which finite outcomes ``y`` look most Gaussian, of the kind asked for."""
+    """Return the map, of the kind asked for, under which outcomes look most Gaussian."""
     y = checks.finite("y", y)
     match Outputs(outputs):
         case Outputs.STANDARDISE:
-            inner = _scaled(y, y.mean() if np.abs(y).max() < 1e300 else np.median(y))
+            inner = _scaled(y)
         case Outputs.YEO_JOHNSON:
-            inner = _scaled(y, np.median(y))
+            inner = _scaled(y)
             t = inner._inner(y)
             inner = MonotoneMap(True, _likely_power(t, True), inner.centre, inner.unit)
         case Outputs.LOG | Outputs.BOX_COX as kind:
             inner = _positive(y)
-            power = 0.0 if kind is Outputs.LOG else _likely_power(inner._inner(y), False)
-            inner = MonotoneMap(
-                False, power, inner.centre, inner.unit, floor=0.5 * float(inner._inner(y).min())
-            )
+            t = np.maximum(inner._inner(y), _LEAST)
+            power = 0.0 if kind is Outputs.LOG else _likely_power(t, False)
+            floor = max(0.5 * float(inner._inner(y).min()), _LEAST)
+            inner = MonotoneMap(False, power, inner.centre, inner.unit, floor=floor)
     raised = inner._raised(inner._inner(y))
     spread = float(raised.std())
     level = float(raised.mean())
     # Outcomes that are all the same have no spread to divide by.
     std = spread if spread > 1e-12 * max(1.0, abs(level)) else 1.0
-    return MonotoneMap(
-        inner.signed, inner.power, inner.centre, inner.unit, level, std, inner.floor
-    )
+    return MonotoneMap(inner.signed, inner.power, inner.centre, inner.unit, level, std, inner.floor)
 
 
-def _scaled(y: FloatArray, centre: float) -> MonotoneMap:
-    """Return the affine map that takes the middle half of outcomes to about ±0.7."""
-    low, high = np.quantile(y, [0.25, 0.75])
-    half = high / 2.0 - low / 2.0  # their difference may overflow
-    if half <= 1e-12 * np.abs(y).max():  # most outcomes are equal: go by the extremes
-        half = y.max() / 2.0 - y.min() / 2.0
-    unit = half / 0.6745
-    if not unit > 1e-12 * np.abs(y).max():
-        unit = max(1.0, float(np.abs(y).max()))
-    return MonotoneMap(centre=float(centre), unit=float(max(unit, np.finfo(float).tiny)))
+def _scaled(y: FloatArray) -> MonotoneMap:
+    """Return the affine map that takes the median to 0 and the middle half to about ±0.7."""
+    halves = y / 2.0  # so that no sum of two overflows
+    low, centre, high = np.quantile(halves, [0.25, 0.5, 0.75])
+    size = float(np.abs(halves).max())
+    spread = high - low
+    if spread <= 1e-12 * size:  # most outcomes are equal: go by the extremes
+        spread = halves.max() - halves.min()
+    if spread <= 1e-12 * size:  # all are
+        spread = max(1.0, size)
+    return MonotoneMap(centre=float(2.0 * centre), unit=_unit(spread / 0.6745))
+
+
+def _unit(value: float) -> float:
+    """Return a positive number that can divide: subnormal ones have an infinite inverse."""
+    return float(max(value, np.finfo(float).tiny))
 
 
 def _positive(y: FloatArray) -> MonotoneMap:
     """Return the affine map that makes outcomes positive; a mere scale where they are already."""
     if y.min() > 0.0:
-        return MonotoneMap(centre=0.0, unit=float(np.exp(np.mean(np.log(y)))))
+        return MonotoneMap(centre=0.0, unit=_unit(np.exp(np.mean(np.log(y)))))
     span = y.max() / 2.0 - y.min() / 2.0
-    unit = float(span) if span > 0.0 else max(1.0, float(np.abs(y).max()))
+    unit = _unit(span if span > 0.0 else max(1.0, float(np.abs(y).max())))
     # A tenth of the half-span below the lowest: the logarithm tells outcomes near it apart.
-    return MonotoneMap(centre=float(y.min() - 0.1 * unit), unit=unit)
+    lowest = float(np.clip(y.min() / 2.0 - 0.05 * unit, *_HALF_RANGE))
+    return MonotoneMap(centre=2.0 * lowest, unit=unit)
 
 
+_HALF_RANGE = (-np.finfo(float).max / 2.0, np.finfo(float).max / 2.0)
 _PRIOR_WIDTH = 1.0  # of the power around 1: a handful of outcomes says little about a tail
 _POWERS = np.linspace(-1.0, 3.0, 81)
 
@@ -186,16 +191,19 @@ def _box_cox(t: ArrayLike, power: ArrayLike, log: FloatArray | None = None) -> F
     nonzero = np.where(power == 0.0, 1.0, power)
     with np.errstate(over="ignore"):
         curve = np.expm1(np.minimum(nonzero * log, 460.0)) / nonzero  # e^460 is 1e200
-    return np.asarray(np.where(power == 0.0, log, np.where(power == 1.0, np.asarray(t) - 1.0, curve)))
+    return np.asarray(
+        np.where(power == 0.0, log, np.where(power == 1.0, np.asarray(t) - 1.0, curve))
+    )
 
 
-def _unraised(v: FloatArray, power: float) -> FloatArray:
-    """Return the t with ((1 + t)^power − 1)/power = v; +inf where v is beyond its range."""
+def _unraised(v: FloatArray, power: float, offset: float = 1.0) -> FloatArray:
+    """Return the t with ((offset + t)^power − 1)/power = v; +inf where v is beyond its range."""
+    from_log = np.expm1 if offset else np.exp  # neither loses the digits of a small t
     if power == 1.0:
-        return v
+        return v + (1.0 - offset)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         if power == 0.0:
-            return np.asarray(np.expm1(v))
+            return np.asarray(from_log(v))
         inside = power * v > -1.0
-        t = np.expm1(np.log1p(np.where(inside, power * v, 0.0)) / power)
+        t = from_log(np.log1p(np.where(inside, power * v, 0.0)) / power)
     return np.where(inside, t, np.inf)

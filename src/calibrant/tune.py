@@ -129,7 +129,7 @@ def open_study(
         study = optuna.create_study(
             storage=open_storage(storage),
             study_name=study_name,
-            direction=direction,
+            direction="maximize" if direction == "maximize" else "minimize",
             sampler=sampler,
             load_if_exists=True,
         )
@@ -242,10 +242,9 @@ def run(
         if complaint is None:
             raise
         on_interrupt()
-        directions = [direction.name.lower() for direction in study.directions]
-        copy = rescued(study.study_name, directions, [*before, *made])
+        copy = rescued(study, [*before, *made])
         raise StorageLost(
-            f"The storage of study `{study.study_name}` is gone ({str(complaint).splitlines()[0]}); "
+            f"The storage of `{study.study_name}` is gone ({str(complaint).splitlines()[0]}); "
             f"its {len(copy.trials)} evaluations are in the `study` of this error.",
             copy,
         ) from error
@@ -273,7 +272,13 @@ def _quiet_optuna() -> Iterator[None]:
 @contextmanager
 def _progress_bar(study: Study, n_trials: int) -> Iterator[Listener]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn("best {task.fields[best]:.6g}"),

@@ -28,7 +28,12 @@ from calibrant import checks
 from calibrant.forecast import Forecast, Normal
 from calibrant.gaussian import FloatArray
 from calibrant.models.kernels import Kernel, Matern52, WithInputs
-from calibrant.models.likelihood import Priors, most_probable, negative_log_posterior
+from calibrant.models.likelihood import (
+    Priors,
+    most_probable,
+    negative_log_posterior,
+    parameter_names,
+)
 from calibrant.models.protocol import Posterior
 from calibrant.transformed import transformed
 from calibrant.transforms import MonotoneMap, Outputs, fit_map
@@ -87,7 +92,11 @@ class GaussianProcess:
     ) -> FittedGP:
         """Return the process with hyper-parameters as given, conditioned on outcomes."""
         X, y = checks.training_data(X, y)
-        return self._fitted(X, y, noise, fit_map(self.outputs, y), np.asarray(theta), None)
+        theta = checks.finite("theta", theta)
+        names = parameter_names(self.kernel, X.shape[1], noise is None and self.noise is None)
+        if theta.shape != (len(names),):
+            raise ValueError(f"`theta` holds the logarithms of {names}, but got {theta.shape}.")
+        return self._fitted(X, y, noise, fit_map(self.outputs, y), theta, None)
 
     def _fitted(
         self,
@@ -110,18 +119,20 @@ class GaussianProcess:
         C, _ = self.kernel.on_itself(X)(theta[:signal_at])
         K = np.exp(theta[signal_at]) * C
         K.flat[:: y.size + 1] += added
-        return FittedGP(self, theta, outputs, X, v, added, _inverse_factor(K), y.size)
+        return FittedGP(self, theta, outputs, X, v, added, _inverse_factor(K, K.flat[0]), y.size)
 
     def _noise_variances(
         self, y: FloatArray, noise: ArrayLike | None, outputs: MonotoneMap
     ) -> FloatArray | None:
         """Return noise variances in the model's units, or None where one is to be learned."""
-        if noise is None and self.noise is None:
+        given = self.noise if noise is None else noise
+        if given is None:
             return None
-        std = checks.not_negative("noise", self.noise if noise is None else noise)
+        std = checks.not_negative("noise", given)
         if std.shape not in ((), y.shape):
             raise ValueError(f"One `noise`, or one an outcome, but got {std.shape} for {y.shape}.")
-        return np.asarray((std * outputs.slope(y)) ** 2 + 1e-10)  # so that K can be factored
+        # At least so much that K can be factored, at most so much that its square is finite.
+        return np.asarray(np.maximum(np.minimum(std * outputs.slope(y), 1e50) ** 2, 1e-10))
 
 
 @dataclass(frozen=True)
@@ -155,7 +166,7 @@ class FittedGP:
 
     def predict(self, X: ArrayLike) -> Forecast:
         """Forecast the outcomes at the rows of X, observation noise included."""
-        belief = self.posterior(np.atleast_2d(checks.finite("X", X)))
+        belief = self.posterior(self._points(X))
         noise = float(self.noise_variance.mean())
         return transformed(Normal(belief.mean, np.sqrt(belief.std**2 + noise)), self.outputs)
 
@@ -172,13 +183,13 @@ class FittedGP:
         def pullback(by_mean: FloatArray, by_std: FloatArray) -> FloatArray:
             by_variance = (0.5 * by_std / std)[:, None]
             by_k = by_mean[:, None] * self.alpha - 2.0 * by_variance * (projected @ self.W)
-            return signal * (to_inputs(by_k) + by_variance * own_gradient)
+            return np.asarray(signal * (to_inputs(by_k) + by_variance * own_gradient))
 
         return Posterior(k @ self.alpha, std, pullback)
 
     def gradients(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the derivatives by X of posterior mean and std, each of shape (m, d)."""
-        X = np.atleast_2d(checks.finite("X", X))
+        X = self._points(X)
         one, zero = np.ones(X.shape[0]), np.zeros(X.shape[0])
         pullback = self.posterior(X).pullback
         return pullback(one, zero), pullback(zero, one)
@@ -191,9 +202,10 @@ class FittedGP:
         """Return the posterior means at the inputs fitted, in the model's units."""
         return self.v - self.noise_variance * self.alpha  # K α = v, without the noise
 
-    def leave_one_out_scores(self) -> FloatArray:
-        """Return the score of each outcome given all others, hyper-parameters as they are."""
-        return np.asarray(self.alpha / np.sqrt(np.einsum("ji,ji->i", self.W, self.W)))
+    def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
+        """Return score and std of each outcome given all others, hyper-parameters as they are."""
+        stds = 1.0 / np.sqrt(np.einsum("ji,ji->i", self.W, self.W))
+        return self.alpha * stds, stds
 
     def one_step_ahead_scores(self) -> FloatArray:
         """Return the score of each outcome given the earlier ones, hyper-parameters as they are."""
@@ -212,7 +224,7 @@ class FittedGP:
         k = signal * self._correlations(X)[0]
         projected = k @ self.W.T
         covariance = signal * kernel.on_itself(X)(theta)[0] - projected @ projected.T
-        return np.asarray(k @ self.alpha + _factor(covariance) @ seed_scores)
+        return np.asarray(k @ self.alpha + _factor(covariance, signal) @ seed_scores)
 
     def refit(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> FittedGP:
         """Return the process after more outcomes.
@@ -221,17 +233,25 @@ class FittedGP:
         and output map are fitted again, starting from the present ones.
         """
         X, y = checks.training_data(X, y)
+        if self.X.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"`X` must have {self.X.shape[1]} columns as before, but got shape {X.shape}."
+            )
+        if noise is None and self.model.noise is None and not self._learned_noise:
+            raise ValueError("The `noise` of each outcome was given before; give it again.")
         known = self.v.size
         v = self.outputs(y)
         variances = self.model._noise_variances(y, noise, self.outputs)
         goes_on = (
             y.size >= known
+            and self._learned_noise == (variances is None)
             and np.array_equal(X[:known], self.X)
             and (variances is None or np.array_equal(variances[:known], self.noise_variance))
         )
         if not goes_on or y.size > (1.0 + _REFIT_GROWTH) * self.fitted_at:
             outputs = fit_map(self.model.outputs, y)
-            return self.model._fitted(X, y, noise, outputs, None, self.theta)
+            warm = self.theta if self._learned_noise == (variances is None) else None
+            return self.model._fitted(X, y, noise, outputs, None, warm)
         if y.size == known:
             return replace(self, v=v)
         added = np.full(y.size, np.exp(self.theta[-1])) if variances is None else variances
@@ -243,7 +263,7 @@ class FittedGP:
         projected = signal * self._correlations(X)[0] @ self.W.T  # (m, n)
         rest = signal * kernel.on_itself(X)(theta)[0] - projected @ projected.T
         rest.flat[:: v.size + 1] += noise
-        corner = _inverse_factor(rest)
+        corner = _inverse_factor(rest, signal)
         known = self.v.size
         W = np.zeros((known + v.size, known + v.size))
         W[:known, :known] = self.W
@@ -257,6 +277,18 @@ class FittedGP:
             W=W,
         )
 
+    def _points(self, X: ArrayLike) -> FloatArray:
+        points = np.atleast_2d(checks.finite("X", X))
+        if points.ndim != 2 or points.shape[1] != self.X.shape[1]:
+            raise ValueError(
+                f"`X` must have {self.X.shape[1]} columns, but got shape {points.shape}."
+            )
+        return points
+
+    @property
+    def _learned_noise(self) -> bool:
+        return self.theta.size > self._kernel_size + 1
+
     @cached_property
     def _kernel_size(self) -> int:
         return len(self.model.kernel.parameter_names(self.X.shape[1]))
@@ -266,18 +298,20 @@ class FittedGP:
         return self.theta[: self._kernel_size]
 
 
-def _factor(K: FloatArray) -> FloatArray:
-    """Return the lower Cholesky factor; a matrix that has none gets the least jitter that helps."""
-    size = float(np.abs(K.diagonal()).mean()) or 1.0
+def _factor(K: FloatArray, scale: float) -> FloatArray:
+    """Return the lower Cholesky factor; a matrix that has none gets the least jitter that helps.
+
+    Jitter goes by the ``scale`` of a variance: what is left of one may be no more than rounding.
+    """
     for jitter in (0.0, *(10.0 ** np.arange(-12.0, 1.0))):
         jittered = K.copy()
-        jittered.flat[:: K.shape[0] + 1] += jitter * size
+        jittered.flat[:: K.shape[0] + 1] += jitter * scale
         factor, failed = dpotrf(jittered, lower=1, clean=1, overwrite_a=1)
         if not failed:
             return np.asarray(factor)
     raise np.linalg.LinAlgError("A covariance matrix is not finite; are inputs of the order of 1?")
 
 
-def _inverse_factor(K: FloatArray) -> FloatArray:
-    inverse, _ = dtrtri(_factor(K), lower=1, overwrite_c=1)
+def _inverse_factor(K: FloatArray, scale: float) -> FloatArray:
+    inverse, _ = dtrtri(_factor(K, scale), lower=1, overwrite_c=1)
     return np.ascontiguousarray(inverse)

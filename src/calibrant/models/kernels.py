@@ -2,8 +2,8 @@
 
 Every kernel here is a *correlation* C with C(x, x) of order one; the Gaussian process multiplies it
 by a signal variance and adds noise. Derivatives are pulled back: where the caller knows ∂loss/∂C,
-the kernel returns ∂loss/∂parameters or ∂loss/∂x, by matrix products of size n² and without any
-array of size n²·d.
+the kernel returns ∂loss/∂parameters (of a symmetric ∂loss/∂C) or ∂loss/∂x, by matrix products of
+size n² and without any array of size n²·d.
 
 =========  ==========================================================================
 symbol     meaning
@@ -79,7 +79,7 @@ class Kernel(ABC):
 
 
 class Positions(NamedTuple):
-    """Where inputs lie, in lengthscales; column j belongs to numeric input j modulo their number."""
+    """Where inputs lie, in lengthscales; column j belongs to input j modulo their number."""
 
     Z: FloatArray  # (n, D)
     by_input: FloatArray  # ∂Z/∂input, (n, D) or (D,)

@@ -1,13 +1,14 @@
 """How probable hyper-parameters are, and the search for the most probable ones.
 
 ``theta`` holds logarithms: the kernel's parameters, the signal variance and, where it is learned,
-the noise variance. Outcomes ``v`` are in the model's units, in which they have mean 0 and variance 1.
+the noise variance. Outcomes ``v`` are in the model's units, with mean 0 and variance 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
@@ -115,7 +116,7 @@ def most_probable(
         X, v, noise = X[some], v[some], None if noise is None else noise[some]
     names = parameter_names(kernel, X.shape[1], noise is None)
     loss = negative_log_posterior(kernel, X, v, noise, priors)
-    bounds = [tuple(np.log(_BOUNDS[_kind(name)])) for name in names]
+    bounds = [(np.log(low), np.log(high)) for low, high in (_BOUNDS[_kind(n)] for n in names)]
     low, high = np.array(bounds).T
     centre = np.array([(priors or Priors()).of(name, X.shape[1])[0] for name in names])
     starts = [np.clip(centre, low, high)]
@@ -139,7 +140,7 @@ def most_probable(
 _ENOUGH = 500  # outcomes, spread over time, that tell a handful of hyper-parameters
 
 # Hyper-parameters are never needed to more digits than the outcomes can tell.
-_DESCENT = {"maxiter": 50, "ftol": 1e-6, "gtol": 1e-3}
+_DESCENT: Any = {"maxiter": 50, "ftol": 1e-6, "gtol": 1e-3}
 
 
 def _kind(name: str) -> str:

@@ -36,8 +36,11 @@ class Model(Protocol):
 class KnowsLeaveOneOut(Protocol):
     """A fitted model with leave-one-out scores in closed form."""
 
-    def leave_one_out_scores(self) -> FloatArray:
-        """Return the normal score of each outcome under the model fitted to all others."""
+    def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
+        """Return score and predictive std of each outcome under the model fitted to all others.
+
+        The scores are normal scores; the stds are in units of the model's own.
+        """
         ...
 
 

@@ -10,7 +10,6 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from calibrant.gaussian import FloatArray
-from calibrant.outcomes import Outcomes
 from calibrant.policy import SHOWN
 from calibrant.sampler import CalibratedSampler
 from calibrant.study_history import Archive, signs
@@ -59,7 +58,9 @@ def review(study: Study) -> Review:
     Each forecast was stored before its outcome, and is recalibrated with the outcomes before it.
     """
     if len(study.directions) != 1:
-        raise ValueError(f"A review is of one objective, but the study has {len(study.directions)}.")
+        raise ValueError(
+            f"A review is of one objective, but the study has {len(study.directions)}."
+        )
     archive, (sign,) = Archive(), signs(study)
     archive.update(study)
     known = {n: r for n, r in archive.records.items() if r.values is not None}
@@ -72,7 +73,7 @@ def review(study: Study) -> Review:
     forecast_numbers = [number for number, record in known.items() if record.forecasts]
     for number in forecast_numbers:
         record = known[number]
-        assert record.values is not None  # noqa: S101 - known ones have
+        assert record.values is not None
         raw, outcome = record.forecasts[0], record.values[0]
         calibrated = recalibrator.calibrate(raw)
         rows.append(

@@ -1,0 +1,81 @@
+"""The Forrester function, starts that miss its minimum, and the ways to search for it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from calibrant import LeaderRecalibrator, OnlineRecalibrator, Recalibrator
+from calibrant.acquisition import QuantileBound
+from calibrant.calibration_set import CalibrationSet
+from calibrant.models.gp import GaussianProcess
+from calibrant.models.kernels import RBF
+from calibrant.optimizer import Optimizer
+from calibrant.policy import CALIBRATION_SET, RECALIBRATOR
+
+MISSED = (0.6, 0.9)  # no start lies here; the minimum, -6.02074 at 0.75725, does
+FOUND = -5.9  # a lower value has found it: the other local minimum is -0.9863, at 0.1426
+EVALUATIONS = 25  # in all, the three of the start included
+
+
+class Way(NamedTuple):
+    """A recalibrator and the outcomes it learns from; None: the model is trusted as it is."""
+
+    recalibrator: Recalibrator | None
+    calibration_set: CalibrationSet
+
+
+MODELS = {
+    "rbf": GaussianProcess(kernel=RBF(), outputs="standardise", priors=None),  # the paper's base
+    "default": GaussianProcess(),
+}
+LEVELS = (0.0228, 0.1)  # of the quantile bound: mean − 2 std, and mean − 1.28 std
+WAYS = {
+    "raw": Way(None, CALIBRATION_SET),
+    "default": Way(RECALIBRATOR, CALIBRATION_SET),  # leave-one-out, hyper-parameters as they are
+    "loo-refit": Way(RECALIBRATOR, CalibrationSet("leave-one-out", refit=True)),
+    "series": Way(RECALIBRATOR, CalibrationSet("time-series")),
+    "series-refit": Way(RECALIBRATOR, CalibrationSet("time-series", refit=True)),
+    "leader": Way(LeaderRecalibrator(), CalibrationSet("leave-one-out")),
+    "online": Way(OnlineRecalibrator(rate=0.05), CalibrationSet("online")),
+}
+
+
+def forrester(x: np.ndarray | float) -> np.ndarray:
+    """Return (6x − 2)² sin(12x − 4)."""
+    x = np.asarray(x)
+    return (6.0 * x - 2.0) ** 2 * np.sin(12.0 * x - 4.0)
+
+
+def start(seed: int) -> np.ndarray:
+    """Return three uniform points, drawn again until none of them is where the minimum is."""
+    rng = np.random.default_rng(seed)
+    while True:
+        x = rng.random(3)
+        if not np.any((x >= MISSED[0]) & (x <= MISSED[1])):
+            return x
+
+
+def search(
+    model: str, level: float, way: str, seed: int, *, until_found: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the points evaluated, in order, and their values; the first three are the start."""
+    recalibrator, calibration_set = WAYS[way]
+    optimizer = Optimizer(
+        1,
+        model=MODELS[model],
+        acquisition=QuantileBound(level),
+        recalibrator=recalibrator,
+        calibration_set=calibration_set,
+        seed=seed,
+    )
+    optimizer._design.clear()  # the start takes its place
+    xs = start(seed).tolist()
+    for x in xs:
+        optimizer.tell([x], float(forrester(x)))
+    while len(xs) < EVALUATIONS and not (until_found and optimizer.best[1] < FOUND):
+        x = optimizer.ask()
+        optimizer.tell(x, float(forrester(x[0])))
+        xs.append(float(x[0]))
+    return np.array(xs), forrester(np.array(xs))

@@ -1,0 +1,5 @@
+"""``python -m calibrant``: the command line."""
+
+from calibrant.cli import app
+
+app()

@@ -1,0 +1,150 @@
+"""Programs: what they are given, and what is read from them."""
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from calibrant.command import Command, CommandFailed
+
+PYTHON = sys.executable
+
+
+def program(code, *arguments, **options):
+    return Command([PYTHON, "-c", code, *arguments], **options)
+
+
+@pytest.mark.parametrize(
+    ("printed", "number"),
+    [
+        ("loss 0.25", 0.25),
+        ("epoch 3: loss=1e-3, acc=97.5%", 97.5),
+        ("0.5\ndone in 12 s\n-3", -3.0),
+        ("v2 resnet50 err: .125", 0.125),
+        ("5 then +7.", 7.0),
+        ("1e300", 1e300),
+    ],
+)
+def test_the_last_number_counts(printed, number):
+    assert program(f"print({printed!r})").run({}, 0) == number
+
+
+@pytest.mark.parametrize(
+    ("code", "complaint"),
+    [
+        ("print('no result')", "no number in the program's output"),
+        ("print('v2')", "no number"),
+        ("print('loss nan')", "is nan"),
+        ("print('1\\nInf')", "is inf"),
+        ("import sys; sys.exit(3)", "exit code 3: no output"),
+        ("raise ValueError('boom')", "exit code 1: ValueError: boom"),
+        ("import os; os.kill(os.getpid(), 9)", "exit code -9"),
+    ],
+)
+def test_what_goes_wrong_is_said(code, complaint):
+    with pytest.raises(CommandFailed, match=complaint):
+        program(code).run({}, 0)
+
+
+def test_a_program_that_does_not_exist():
+    with pytest.raises(CommandFailed, match="does not start: No such file"):
+        Command(["/no/such/program"]).run({}, 0)
+
+
+def test_arguments_are_filled_in_and_never_seen_by_a_shell():
+    code = "import sys; print(repr(sys.argv[1:])); print(1)"
+    show = "import sys; sys.exit(repr(sys.argv[1:]))"
+    texts = ["--lr={lr}", "{name} {trial}", "{{keep}}", '{"json": {"a": 1}}']
+    command = Command([PYTHON, "-c", show, *texts])
+    with pytest.raises(CommandFailed) as failure:
+        command.run({"lr": 1e-05, "name": "$(rm -rf x); `ls` 'q'"}, 7)
+    assert "--lr=1e-05" in str(failure.value)
+    assert "$(rm -rf x); `ls`" in str(failure.value)
+    assert "7" in str(failure.value)
+    assert "'{keep}'" in str(failure.value)
+    assert '{"json": {"a": 1}}' in str(failure.value)
+    assert program(code).run({}, 0) == 1
+
+
+@pytest.mark.parametrize(
+    ("printed", "field"),
+    [
+        ('{"loss": 0.5}', "loss"),
+        ('log line\n{"loss": 9}\n{"val": {"loss": 0.5}}\nbye', "val.loss"),
+        ('{\n "loss": "0.5"\n}', "loss"),
+    ],
+)
+def test_a_json_field(printed, field):
+    assert program(f"print({printed!r})", json_field=field).run({}, 0) == 0.5
+
+
+def test_a_json_field_that_is_not_there():
+    with pytest.raises(CommandFailed, match="no JSON object with a number `loss`"):
+        program("""print('{"acc": 1}\\n[1]\\n3')""", json_field="loss").run({}, 0)
+
+
+def test_a_result_file(tmp_path):
+    path = str(tmp_path / "result-{trial}.txt")
+    code = "import sys; open(sys.argv[1], 'w').write('loss 2.5'); print(99)"
+    assert program(code, path, result_file=path).run({}, 4) == 2.5
+
+
+def test_a_result_file_from_an_earlier_run_does_not_count(tmp_path):
+    path = tmp_path / "old.txt"
+    path.write_text("1.0")
+    long_ago = time.time() - 3600
+    os.utime(path, (long_ago, long_ago))
+    with pytest.raises(CommandFailed, match="was not written"):
+        program("pass", result_file=str(path)).run({}, 0)
+    with pytest.raises(CommandFailed, match="cannot be read: No such file"):
+        program("pass", result_file=str(tmp_path / "none.txt")).run({}, 0)
+
+
+def test_a_time_out_kills_the_program_and_its_children(tmp_path):
+    mark = tmp_path / "mark"
+    child = f"import time; time.sleep(1.5); open({str(mark)!r}, 'w')"
+    start = f"subprocess.Popen([{PYTHON!r}, '-c', {child!r}])"
+    code = f"import subprocess, time; {start}; time.sleep(60)"
+    with pytest.raises(CommandFailed, match=r"no result after 0\.5 s"):
+        program(code, timeout=0.5).run({}, 0)
+    time.sleep(2.0)
+    assert not mark.exists()
+
+
+def test_stop_kills_what_runs_and_starts_nothing_else():
+    command = program("import time; time.sleep(60)")
+    failures = []
+
+    def run():
+        try:
+            command.run({}, 0)
+        except CommandFailed as failure:
+            failures.append(str(failure))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    time.sleep(0.5)
+    command.stop()
+    thread.join(timeout=10)
+    assert failures == ["exit code -9: no output"]
+    with pytest.raises(CommandFailed, match="stopped"):
+        command.run({}, 1)
+
+
+def test_placeholders_are_checked_before_anything_runs(tmp_path):
+    Command(["p", "{a}", "--x={b}", "{trial}"]).check(["a", "b"])
+    with pytest.raises(ValueError, match=r"`\{c\}` is not among the parameters"):
+        Command(["p", "{a}", "{c}"]).check(["a"])
+    with pytest.raises(ValueError, match="`b` is never used"):
+        Command(["p", "{a}"]).check(["a", "b"])
+    with pytest.raises(ValueError, match="program is missing"):
+        Command([]).check([])
+    with pytest.raises(ValueError, match="timeout > 0"):
+        Command(["p", "{a}"], timeout=0.0).check(["a"])
+    with pytest.raises(ValueError, match="same result file"):
+        Command(["p", "{a}"], result_file="out.txt").check(["a"], jobs=2)
+    Command(["p", "{a}"], result_file="out-{trial}.txt").check(["a"], jobs=2)
+    assert not list(Path(tmp_path).iterdir())

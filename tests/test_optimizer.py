@@ -1,0 +1,230 @@
+"""Ask and tell on the unit cube, and the policy behind it."""
+
+import numpy as np
+import pytest
+
+from calibrant import (
+    CalibrationSet,
+    GaussianRecalibrator,
+    IsotonicRecalibrator,
+    LeaderRecalibrator,
+    OnlineRecalibrator,
+    Optimizer,
+    Quantiles,
+)
+from calibrant.acquisition import (
+    ExpectedImprovement,
+    ProbabilityOfImprovement,
+    QuantileBound,
+    Thompson,
+)
+from calibrant.cube import Axis, Cube
+from calibrant.models import RBF, GaussianProcess, Linear, Matern32, Matern52, Periodic
+from calibrant.policy import History, Policy
+
+
+def forrester(x):
+    return float((6 * x[0] - 2) ** 2 * np.sin(12 * x[0] - 4))
+
+
+def bowl(x):
+    return float(((x - 0.3) ** 2).sum())
+
+
+def search(function, optimizer, evaluations):
+    for _ in range(evaluations):
+        x = optimizer.ask()
+        optimizer.tell(x, function(x))
+    return optimizer
+
+
+def test_finds_the_minimum_of_forrester():
+    for seed in range(5):
+        x, y = search(forrester, Optimizer(1, seed=seed), 20).best
+        assert y < -6.02
+        assert x[0] == pytest.approx(0.757, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "acquisition",
+    [ExpectedImprovement(), ProbabilityOfImprovement(), QuantileBound(), Thompson(64)],
+    ids=lambda a: type(a).__name__,
+)
+@pytest.mark.parametrize(
+    "recalibrator",
+    [None, GaussianRecalibrator(), LeaderRecalibrator(), OnlineRecalibrator(rate=0.1),
+     IsotonicRecalibrator()],
+    ids=lambda r: type(r).__name__,
+)  # fmt: skip
+def test_every_acquisition_with_every_recalibrator(acquisition, recalibrator):
+    optimizer = Optimizer(2, acquisition=acquisition, recalibrator=recalibrator, seed=0)
+    assert search(bowl, optimizer, 18).best[1] < 0.01
+
+
+@pytest.mark.parametrize("refit", [False, True])
+@pytest.mark.parametrize("splits", ["online", "leave-one-out", "time-series"])
+def test_every_calibration_set(splits, refit):
+    optimizer = Optimizer(2, calibration_set=CalibrationSet(splits, refit=refit), seed=0)
+    assert search(bowl, optimizer, 14).best[1] < 0.02
+
+
+@pytest.mark.parametrize("design", ["latin", "sobol", "random"])
+def test_every_design(design):
+    optimizer = Optimizer(3, design=design, n_initial=6, seed=0)
+    search(bowl, optimizer, 6)
+    assert len(optimizer.outcomes) == 0  # nothing was forecast yet
+    search(bowl, optimizer, 3)
+    assert len(optimizer.outcomes) == 3
+
+
+@pytest.mark.parametrize("kernel", [RBF(), Matern32(), Matern52(True), Linear(), Periodic()])
+@pytest.mark.parametrize("outputs", ["standardise", "yeo-johnson", "box-cox", "log"])
+def test_every_kernel_and_output_map(kernel, outputs):
+    model = GaussianProcess(kernel, outputs)
+    assert search(bowl, Optimizer(2, model=model, seed=0), 12).best[1] < 0.3
+
+
+def test_the_online_set_holds_the_scores_of_the_forecasts_made_before():
+    optimizer = Optimizer(2, n_initial=4, seed=0)
+    search(bowl, optimizer, 4)
+    expected = []
+    for _ in range(5):
+        x = optimizer.ask()
+        (suggestion,) = optimizer._pending.values()
+        y = bowl(x)
+        expected.append(float(suggestion.forecasts[0].score(y)))
+        optimizer.tell(x, y)
+    np.testing.assert_allclose(optimizer.outcomes.scores, expected)
+
+
+def test_shown_forecasts_are_recalibrated_by_it():
+    optimizer = search(bowl, Optimizer(2, n_initial=4, seed=0), 12)
+    at = np.array([[0.1, 0.9], [0.5, 0.5]])
+    low, high = optimizer.forecast(at).interval(0.8)
+    assert low.shape == (2,)
+    assert np.all(low < high)
+    raw = optimizer._fits[0].predict(at)
+    shown = optimizer.outcomes.recalibrate(optimizer._shown).calibrate(raw)
+    np.testing.assert_allclose(shown.interval(0.8), (low, high))
+
+
+def test_points_may_be_told_that_were_never_asked_for():
+    optimizer = Optimizer(2, seed=0)
+    optimizer.tell([0.31, 0.29], bowl(np.array([0.31, 0.29])))
+    assert optimizer.best[1] == pytest.approx(2e-4)
+    assert len(optimizer.outcomes) == 0
+
+
+def test_several_points_at_once_are_different():
+    optimizer = search(bowl, Optimizer(2, seed=0), 8)
+    batch = np.array([optimizer.ask() for _ in range(5)])
+    apart = np.linalg.norm(batch[:, None] - batch[None], axis=-1)[np.triu_indices(5, 1)]
+    assert apart.min() > 1e-4
+    for x in batch:
+        optimizer.tell(x, bowl(x))
+    assert len(optimizer.outcomes) == 8
+
+
+def test_failed_evaluations_are_avoided():
+    def broken(x):
+        return float("nan") if x[0] > 0.6 else -x[0]
+
+    optimizer = search(broken, Optimizer(1, seed=0), 25)
+    x, y = optimizer.best
+    assert y < -0.55
+    told = np.array([point[0] for point, _ in optimizer._told])
+    assert (told[12:] > 0.62).mean() < 0.4
+
+
+def test_nothing_but_failures():
+    optimizer = search(lambda x: float("inf"), Optimizer(2, n_initial=3, seed=0), 8)
+    points = np.array([x for x, _ in optimizer._told])
+    assert len(np.unique(points, axis=0)) == 8
+    with pytest.raises(ValueError, match="no best point"):
+        _ = optimizer.best
+
+
+def test_integers_and_categories():
+    cube = Cube((
+        Axis(),
+        Axis(tuple((np.arange(10) + 0.5) / 10)),
+        Axis(tuple((np.arange(3) + 0.5) / 3), categorical=True),
+    ))  # fmt: skip
+
+    def function(x):
+        return (x[0] - 0.4) ** 2 + (round(x[1] * 10 - 0.5) - 7) ** 2 / 50 + 0.3 * (x[2] < 0.6)
+
+    optimizer = search(function, Optimizer(cube, seed=0), 30)
+    assert optimizer.best[1] < 1e-3
+    for x, _ in optimizer._told:
+        np.testing.assert_allclose(cube.snap(x[None].copy())[0], x)
+
+
+def test_a_model_of_quantiles():
+    class Neighbours:
+        """Quantiles of the outcomes of the nearest points, wider the further these are."""
+
+        def fit(self, X, y):
+            self.X, self.y = X, y
+            return self
+
+        def predict(self, X):
+            distance = np.linalg.norm(X[:, None] - self.X[None], axis=-1)
+            nearest = np.argsort(distance, axis=1)[:, :2]
+            middle = self.y[nearest].mean(axis=1)
+            width = 0.05 + np.take_along_axis(distance, nearest, 1).mean(axis=1)
+            levels = np.array([0.1, 0.5, 0.9])
+            return Quantiles(levels, middle[:, None] + width[:, None] * np.array([-1.0, 0.0, 1.0]))
+
+    optimizer = Optimizer(2, model=Neighbours(), recalibrator=LeaderRecalibrator(), seed=0)
+    search(bowl, optimizer, 20)
+    assert optimizer.best[1] < 0.05
+    assert len(optimizer.outcomes) == 15
+    batch = [optimizer.ask() for _ in range(3)]
+    assert len({tuple(x) for x in batch}) == 3
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "complaint"),
+    [
+        (lambda: Optimizer(0), ValueError, "dim >= 1"),
+        (lambda: Optimizer([]), ValueError, "at least one parameter"),
+        (lambda: Optimizer(2, n_initial=0), ValueError, "n_initial >= 1"),
+        (lambda: Optimizer(2, design="hexagonal"), ValueError, "hexagonal"),
+        (lambda: Optimizer(2, calibration_set="jackknife"), ValueError, "jackknife"),
+        (lambda: Optimizer(2).tell([0.5], 1.0), ValueError, r"shape \(2,\)"),
+        (lambda: Optimizer(2).tell([0.5, 1.5], 1.0), ValueError, "unit cube"),
+        (lambda: Optimizer(2).tell([0.5, np.nan], 1.0), ValueError, "finite"),
+        (lambda: Optimizer(2).tell([0.5, 0.5], "low"), TypeError, "numeric"),
+        (lambda: Optimizer(2).forecast([[0.5, 0.5]]), ValueError, "at least one outcome"),
+        (lambda: QuantileBound(1.2), ValueError, "level"),
+    ],
+)
+def test_mistakes_are_named(call, kind, complaint):
+    with pytest.raises(kind, match=complaint):
+        call()
+
+
+def test_a_refused_tell_changes_nothing():
+    optimizer = Optimizer(2, seed=0)
+    x = optimizer.ask()
+    with pytest.raises(ValueError, match="shape"):
+        optimizer.tell(x[:1], 1.0)
+    optimizer.tell(x, 1.0)
+    assert len(optimizer._told) == 1
+
+
+def test_an_over_confident_model_explores_more_after_recalibration():
+    """The direction trap: a model whose std is half the truth must come out wider, not narrower."""
+    rng = np.random.default_rng(0)
+    X, y = rng.random((12, 1)), rng.standard_normal(12)
+    model = GaussianProcess(RBF(), outputs="standardise", priors=None)
+    sure = model.at(np.log([1.5, 1.0, 1e-6]), X, y)  # far too smooth for noise
+    policy = Policy(model, GaussianRecalibrator(), CalibrationSet(in_doubt=0.0), QuantileBound())
+    history = History.empty(1)
+    history = History(
+        X, y[:, None], np.empty((12, 0)), history.online, history.failed,
+        history.failed_at_least, history.pending,
+    )  # fmt: skip
+    (shape,) = policy._shapes(history, Cube.continuous(1), (sure,))
+    assert shape.std() > 2.0

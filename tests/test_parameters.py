@@ -1,0 +1,81 @@
+"""Search spaces as people write them."""
+
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+from calibrant.parameters import parse_parameter, parse_space
+
+
+@pytest.mark.parametrize(
+    ("text", "distribution"),
+    [
+        ("lr=1e-5..1e-1:log", FloatDistribution(1e-5, 1e-1, log=True)),
+        ("layers=1..8", IntDistribution(1, 8)),
+        ("units=8..512:log", IntDistribution(8, 512, log=True)),
+        ("drop=0..0.5:0.1", FloatDistribution(0.0, 0.5, step=0.1)),
+        ("even=0..10:2", IntDistribution(0, 10, step=2)),
+        ("shift=-3.5..-1", FloatDistribution(-3.5, -1.0)),
+        ("act=relu,tanh", CategoricalDistribution(["relu", "tanh"])),
+        ("batch=16,32,64", CategoricalDistribution([16, 32, 64])),
+        ("only=adam", CategoricalDistribution(["adam"])),
+        ("point=3..3", IntDistribution(3, 3)),
+        (" weight_decay.first = 0.. 1 ", IntDistribution(0, 1)),
+    ],
+)
+def test_text(text, distribution):
+    name, found = parse_parameter(text)
+    assert name == text.partition("=")[0].strip()
+    assert found == distribution
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("lr", "name=values"),
+        ("=1..2", "name=values"),
+        ("2x=1..2", "name=values"),
+        ("lr=5..1", "low <= high"),
+        ("lr=0..1:log", "starts above 0"),
+        ("lr=-1..1:log", "starts above 0"),
+        ("lr=a..b", "no number"),
+        ("lr=0..inf", "no number"),
+        ("lr=nan..1", "no number"),
+        ("lr=0..1:sideways", "no number"),
+        ("lr=0..1:0", "step > 0"),
+        ("lr=0..1:-0.1", "step > 0"),
+        ("act=", "empty choice"),
+        ("act=relu,,tanh", "empty choice"),
+        ("act=relu,relu", "must differ"),
+    ],
+)
+def test_mistakes_in_text(text, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        parse_parameter(text)
+
+
+def test_python_values():
+    own = FloatDistribution(0, 1)
+    assert parse_space(
+        {"a": (1, 8), "b": (0.0, 1), "c": ["x", None, True], "d": "1e-3..1:log", "e": own}
+    ) == {
+        "a": IntDistribution(1, 8),
+        "b": FloatDistribution(0.0, 1.0),
+        "c": CategoricalDistribution(["x", None, True]),
+        "d": FloatDistribution(1e-3, 1.0, log=True),
+        "e": own,
+    }
+
+
+@pytest.mark.parametrize(
+    ("space", "kind", "complaint"),
+    [
+        ({}, ValueError, "space is empty"),
+        ({"x": 3}, TypeError, "neither a range nor choices"),
+        ({"x": (2.0, 1.0)}, ValueError, "low <= high"),
+        ({"x": []}, ValueError, "no choices"),
+        ({"x": (0.0, float("inf"))}, ValueError, "finite"),
+    ],
+)
+def test_mistakes_in_python_values(space, kind, complaint):
+    with pytest.raises(kind, match=complaint):
+        parse_space(space)

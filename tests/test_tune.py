@@ -1,0 +1,239 @@
+"""minimize, studies that are stopped and gone on with, and storages that disappear."""
+
+import logging
+import time
+
+import numpy as np
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+import calibrant
+from calibrant.storage import StorageLost, copy_study, open_storage
+from calibrant.study_history import INTERRUPTED, Archive
+from calibrant.study_review import review
+from calibrant.tune import ERROR_KEY, evaluated, open_study, run, same_job
+
+SPACE = {"x": (-5.0, 5.0), "n": (1, 9), "kind": ["a", "b"]}
+
+
+def bowl(params):
+    return (params["x"] - 2) ** 2 + (params["n"] - 4) ** 2 + (params["kind"] == "b")
+
+
+def test_the_ten_line_start():
+    study = calibrant.minimize(bowl, SPACE, n_trials=40, seed=0)
+    assert isinstance(study, optuna.Study)
+    assert len(study.trials) == 40
+    assert study.best_value < 0.05
+    assert study.best_params["n"] == 4
+
+
+def test_the_number_of_trials_is_the_studys(tmp_path):
+    url = f"sqlite:///{tmp_path}/study.db"
+    calibrant.minimize(bowl, SPACE, n_trials=8, storage=url, seed=0)
+    calls = []
+    study = calibrant.minimize(lambda p: calls.append(p) or bowl(p), SPACE, 12, storage=url)
+    assert len(calls) == 4
+    assert len(study.trials) == 12
+    calibrant.minimize(lambda p: pytest.fail("nothing is missing"), SPACE, 12, storage=url)
+
+
+def test_threads():
+    study = calibrant.minimize(bowl, SPACE, n_trials=20, n_jobs=3, seed=0)
+    assert len(study.trials) == 20
+
+
+def test_an_objective_that_raises_fails_its_trial_and_not_the_study():
+    def objective(params):
+        if params["kind"] == "b":
+            raise RuntimeError("no such kind")
+        return bowl(params)
+
+    study = calibrant.minimize(objective, SPACE, n_trials=20, seed=0)
+    failed = study.get_trials(states=(TrialState.FAIL,))
+    assert failed
+    assert all("no such kind" in trial.user_attrs[ERROR_KEY] for trial in failed)
+    assert len(study.trials) == 20
+    # failures teach: the kind that never works is given up
+    assert sum(t.params["kind"] == "b" for t in study.trials[12:]) <= 2
+
+
+def test_an_objective_that_only_raises_is_a_mistake_and_is_raised():
+    calls = []
+    with pytest.raises(ZeroDivisionError):
+        calibrant.minimize(lambda p: calls.append(p) or 1 / 0, SPACE, n_trials=50)
+    assert len(calls) == 5
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e300])
+def test_values_at_the_edge(value):
+    study = calibrant.minimize(
+        lambda p: value if p["x"] > 0 else p["x"] ** 2, SPACE, n_trials=15, seed=0
+    )
+    assert len(study.trials) == 15
+    assert np.isfinite(study.best_value)
+
+
+def test_ctrl_c_returns_what_was_found(caplog):
+    calls = []
+
+    def objective(params):
+        calls.append(params)
+        if len(calls) == 7:
+            raise KeyboardInterrupt
+        return bowl(params)
+
+    with caplog.at_level(logging.WARNING, logger="calibrant"):
+        study = calibrant.minimize(objective, SPACE, n_trials=30, seed=0)
+    assert len(study.get_trials(states=(TrialState.COMPLETE,))) == 6
+    assert "Stopped" in caplog.text
+
+
+def test_a_storage_that_disappears_loses_nothing(tmp_path):
+    path = tmp_path / "study.db"
+    calls = []
+
+    def objective(params):
+        calls.append(params)
+        if len(calls) == 6:
+            path.unlink()
+        return bowl(params)
+
+    with pytest.raises(StorageLost, match="6 evaluations") as error:
+        calibrant.minimize(objective, SPACE, n_trials=20, storage=f"sqlite:///{path}")
+    rescued = error.value.study
+    assert [t.value for t in rescued.trials] == [bowl(p) for p in calls]
+    copy_study(rescued, f"sqlite:///{tmp_path}/copy.db")
+    study = calibrant.minimize(bowl, SPACE, 10, storage=f"sqlite:///{tmp_path}/copy.db")
+    assert len(study.trials) == 10
+
+
+def test_other_errors_are_passed_on(monkeypatch):
+    study = open_study({}, None, "s", "minimize")
+    monkeypatch.setattr(study, "optimize", lambda *a, **k: (_ for _ in ()).throw(OSError("disc")))
+    with pytest.raises(OSError, match="disc"):
+        run(study, lambda trial: 0.0, 3)
+
+
+def test_bad_numbers():
+    with pytest.raises(ValueError, match="n_trials >= 1"):
+        calibrant.minimize(bowl, SPACE, n_trials=0)
+    with pytest.raises(ValueError, match="n_jobs >= 1"):
+        calibrant.minimize(bowl, SPACE, n_jobs=0)
+    with pytest.raises(ValueError, match="space is empty"):
+        calibrant.minimize(bowl, {})
+    with pytest.raises(ValueError, match="written as a URL"):
+        calibrant.minimize(bowl, SPACE, storage="study.db")
+
+
+def test_a_stored_study_of_another_direction_or_job_is_refused(tmp_path):
+    url = f"sqlite:///{tmp_path}/study.db"
+    study = open_study({}, url, "s", "maximize")
+    same_job(study, ["python", "a.py"], ["x=1..2"])
+    same_job(study, ["python", "a.py"], ["x=1..2"])
+    with pytest.raises(ValueError, match=r"tunes something else .*a\.py"):
+        same_job(study, ["python", "b.py"], ["x=1..2"])
+    with pytest.raises(ValueError, match="is to maximize, not to minimize"):
+        open_study({}, url, "s", "minimize")
+
+
+def test_the_verbosity_of_optuna_is_left_as_it_was():
+    before = optuna.logging.get_verbosity()
+    calibrant.minimize(bowl, SPACE, n_trials=3)
+    assert optuna.logging.get_verbosity() == before
+
+
+def test_interrupted_trials_say_nothing_about_their_parameters():
+    study = optuna.create_study()
+    dist = {"x": optuna.distributions.FloatDistribution(0, 1)}
+    for attrs in ({}, {INTERRUPTED: True}):
+        study.add_trial(
+            optuna.create_trial(
+                state=TrialState.FAIL, params={"x": 0.5}, distributions=dist, user_attrs=attrs
+            )
+        )
+    assert evaluated(study) == 1
+    archive = Archive()
+    archive.update(study)
+    assert len(archive.records) == 1
+
+
+def test_the_trial_of_a_killed_worker_is_given_to_another(tmp_path, monkeypatch):
+    """Its heartbeat stops; another worker evaluates the same point, and it is no failure."""
+    monkeypatch.setattr("calibrant.storage._HEARTBEAT", 1)
+    monkeypatch.setattr("calibrant.storage._GRACE", 1)
+    url = f"sqlite:///{tmp_path}/study.db"
+    study = calibrant.minimize(bowl, SPACE, n_trials=14, storage=url, seed=0)
+    plain = optuna.load_study(study_name="calibrant", storage=url, sampler=study.sampler)
+    killed = plain.ask()
+    point = {"x": killed.suggest_float("x", -5.0, 5.0), "n": killed.suggest_int("n", 1, 9)}
+    point["kind"] = killed.suggest_categorical("kind", ["a", "b"])
+    study._storage.record_heartbeat(killed._trial_id)
+    time.sleep(2.5)
+    seen = []
+    study = calibrant.minimize(lambda p: seen.append(p) or bowl(p), SPACE, 17, storage=url)
+    assert point in seen
+    archive = Archive()
+    archive.update(study)
+    space = archive.space(archive.search_space())
+    assert archive.history(space, 1, []).failed.shape[0] == 0
+    # the retried trial kept the forecast that was made for it
+    retried = next(t for t in study.trials if t.params == point and t.value is not None)
+    assert archive.records[retried.number].forecasts
+
+
+def test_a_review_of_a_study():
+    study = calibrant.minimize(bowl, SPACE, n_trials=30, seed=1)
+    found = review(study)
+    assert found.best_so_far[-1] == study.best_value
+    assert found.best_params == study.best_params
+    assert np.all(np.diff(found.best_so_far) <= 0)
+    assert found.outcomes.size == len(found.forecast_numbers) == found.pits.size
+    assert found.outcomes.size >= 20
+    np.testing.assert_array_equal(
+        found.outcomes, [study.trials[n].value for n in found.forecast_numbers]
+    )
+    # a PIT inside [0.1, 0.9] and an outcome inside the 80 % interval are the same thing
+    inside = (found.raw_pits > 0.1) & (found.raw_pits < 0.9)
+    np.testing.assert_array_equal(inside, found.raw_held)
+    assert found.best_interval[0] <= found.best_interval[1]
+
+
+def test_a_review_of_a_maximisation_is_the_mirror_image():
+    def make(sign):
+        study = optuna.create_study(
+            direction="minimize" if sign > 0 else "maximize",
+            sampler=calibrant.CalibratedSampler(seed=0),
+        )
+        study.optimize(lambda t: sign * (t.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=15)
+        return review(study)
+
+    low, high = make(1.0), make(-1.0)
+    np.testing.assert_allclose(high.best_so_far, -low.best_so_far)
+    np.testing.assert_allclose(high.low, -low.high)
+    np.testing.assert_allclose(high.pits, 1.0 - low.pits, atol=1e-12)
+    np.testing.assert_array_equal(high.held, low.held)
+
+
+def test_there_must_be_something_to_review():
+    with pytest.raises(ValueError, match="finite value"):
+        review(optuna.create_study())
+    with pytest.raises(ValueError, match="one objective"):
+        review(optuna.create_study(directions=["minimize", "minimize"]))
+
+
+def test_a_study_by_another_sampler_can_be_reviewed():
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda t: (t.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=12)
+    found = review(study)
+    assert found.held.size == 0
+    low, high = found.best_interval
+    assert low <= found.best_so_far[-1] + 0.1
+    assert high >= found.best_so_far[-1] - 0.1
+
+
+def test_storages_that_are_none_of_our_business_are_passed_through():
+    storage = optuna.storages.InMemoryStorage()
+    assert open_storage(storage) is storage
+    assert open_storage(None) is None
