@@ -35,8 +35,24 @@ bench: .venv-bench/.installed  ## run what is missing of the stream benchmark, w
 	OMP_NUM_THREADS=1 .venv-bench/bin/python -W ignore -m benchmarks.streams.run
 	.venv-bench/bin/python -m benchmarks.streams.tables
 
+# torch first, in its pinned CPU build, so that nothing pulls a CUDA one.
+.venv-speed/.installed: pyproject.toml benchmarks/speed/requirements.txt
+	$(PYTHON) -m venv .venv-speed
+	.venv-speed/bin/python -m pip install --quiet $$(grep '^torch' benchmarks/speed/requirements.txt)
+	.venv-speed/bin/python -m pip install --quiet --editable . --requirement benchmarks/speed/requirements.txt
+	touch $@
+
+speed: .venv-speed/.installed  ## time an ask beside Optuna's GPSampler and BoTorch, write the table
+	.venv-speed/bin/python -m benchmarks.speed.run
+	.venv-speed/bin/python -m benchmarks.speed.tables
+
+forrester: $(VENV)/.figures-installed  ## Forrester with the quantile bound: run, table, figure
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.forrester.run
+	$(BIN)/python -m benchmarks.forrester.tables
+	$(BIN)/python -m benchmarks.forrester.draw
+
 figures: $(VENV)/.figures-installed  ## redraw the pictures of README and docs (needs Chrome or Chromium)
 	$(BIN)/python docs/draw.py
 
 clean:
-	rm -rf $(VENV) .venv-bench dist build report.html
+	rm -rf $(VENV) .venv-bench .venv-speed dist build report.html

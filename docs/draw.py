@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import calibrant
-from calibrant import figures
+from calibrant import demo_tuning, figures
 from calibrant.demo import co2_stream
 
 HERE = Path(__file__).parent
 
 
 def main() -> None:
-    """Replay the demo's stream and save its reliability diagram."""
+    """Run both demos, and save the intervals of one and the reliability diagram of the other."""
     stream = co2_stream()
     result = calibrant.replay(stream.forecast, stream.y, calibrant.ChainRecalibrator())
     figure = figures.reliability(
@@ -18,6 +18,19 @@ def main() -> None:
     )
     figure.update_layout(width=620, height=560)
     figure.write_image(HERE / "reliability.png", scale=2)
+
+    study = calibrant.minimize(
+        demo_tuning.objective(), demo_tuning.space(), demo_tuning.TRIALS, seed=0
+    )
+    found = calibrant.review(study)
+    figure = figures.intervals(
+        found.outcomes,
+        {"raw": (found.raw_low, found.raw_high), "calibrated": (found.low, found.high)},
+        found.forecast_numbers,
+    )
+    figure.update_layout(width=900, height=420, yaxis_title="cross-validated RMSE")
+    figure.write_image(HERE / "forecasts.png", scale=2)
+    print(f"raw {found.raw_held.mean():.0%}, calibrated {found.held.mean():.0%}")
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""One search on the Forrester function, where a raw quantile bound gets stuck beside the minimum."""
+"""The Forrester function: does calibration free a search that got stuck beside the minimum?"""

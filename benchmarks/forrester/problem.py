@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +15,8 @@ from calibrant.models.kernels import RBF
 from calibrant.optimizer import Optimizer
 from calibrant.policy import CALIBRATION_SET, RECALIBRATOR
 
-MISSED = (0.6, 0.9)  # no start lies here; the minimum, -6.02074 at 0.75725, does
-FOUND = -5.9  # a lower value has found it: the other local minimum is -0.9863, at 0.1426
+MISSED = (0.6, 0.9)  # no start lies here; the minimum, −6.02074 at 0.75725, does
+FOUND = -5.9  # a lower value has found it: the other local minimum is −0.9863, at 0.1426
 EVALUATIONS = 25  # in all, the three of the start included
 
 
@@ -32,8 +33,8 @@ MODELS = {
 }
 LEVELS = (0.0228, 0.1)  # of the quantile bound: mean − 2 std, and mean − 1.28 std
 WAYS = {
-    "raw": Way(None, CALIBRATION_SET),
-    "default": Way(RECALIBRATOR, CALIBRATION_SET),  # leave-one-out, hyper-parameters as they are
+    "raw": Way(None, CalibrationSet("online")),
+    "default": Way(RECALIBRATOR, CALIBRATION_SET),
     "loo-refit": Way(RECALIBRATOR, CalibrationSet("leave-one-out", refit=True)),
     "series": Way(RECALIBRATOR, CalibrationSet("time-series")),
     "series-refit": Way(RECALIBRATOR, CalibrationSet("time-series", refit=True)),
@@ -79,3 +80,19 @@ def search(
         optimizer.tell(x, float(forrester(x[0])))
         xs.append(float(x[0]))
     return np.array(xs), forrester(np.array(xs))
+
+
+def settings() -> dict[str, dict[str, str]]:
+    """Return what each name stands for, in words that change when a default does."""
+    return {
+        "model": {name: _plain(repr(model)) for name, model in MODELS.items()},
+        "way": {
+            name: _plain(f"{r!r} on {c!r}" if r is not None else "None")
+            for name, (r, c) in WAYS.items()
+        },
+    }
+
+
+def _plain(text: str) -> str:
+    """Return the text with <Enum.MEMBER: 'value'> as 'value'."""
+    return re.sub(r"<\w+\.\w+: ('[^']*')>", r"\1", text)

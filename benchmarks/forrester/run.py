@@ -1,53 +1,69 @@
 """Run the searches; results are JSON lines, one a search, and a finished search is not repeated.
 
-    python -m benchmarks.forrester.run [rbf] [default]
+    python -m benchmarks.forrester.run
 
 A search ends when it has found the minimum, or after 25 evaluations. A line says which search it
 was and lists the points evaluated and their values, to six digits; the first three are the start.
-The models named share no file, so that each may have a process of its own.
+Beside it, settings.json says what the names stand for. Searches whose settings have changed since
+are run again; other changes of the library are not noticed: then delete the results first.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.forrester.problem import LEVELS, MODELS, WAYS, search
+from benchmarks.forrester.problem import LEVELS, MODELS, WAYS, search, settings
 
 RESULTS = Path(__file__).parent / "results"
+SEARCHES = RESULTS / "searches.jsonl"
+SETTINGS = RESULTS / "settings.json"
 SEEDS = range(100)
 
 
 def main() -> None:
     RESULTS.mkdir(exist_ok=True)
-    for model in sys.argv[1:] or MODELS:
-        done = {(r["level"], r["way"], r["seed"]) for r in load(model)}
+    forget_outdated()
+    done = {(r["model"], r["level"], r["way"], r["seed"]) for r in load()}
+    for model in MODELS:
         for level in LEVELS:
             for way in WAYS:
                 print(f"{model}, level {level}, {way}", flush=True)
                 for seed in SEEDS:
-                    if (level, way, seed) not in done:
+                    if (model, level, way, seed) not in done:
                         append(model, level, way, seed)
+
+
+def forget_outdated() -> None:
+    """Drop the results of models and ways whose settings are no longer what they were."""
+    now = settings()
+    if SETTINGS.exists():
+        then = json.loads(SETTINGS.read_text())
+        kept = [
+            result
+            for result in load()
+            if all(then[kind].get(result[kind]) == now[kind].get(result[kind]) for kind in now)
+        ]
+        SEARCHES.write_text("".join(line(result) for result in kept))
+    SETTINGS.write_text(json.dumps(now, indent=2) + "\n")
 
 
 def append(model: str, level: float, way: str, seed: int) -> None:
     x, y = search(model, level, way, seed)
     task = {"model": model, "level": level, "way": way, "seed": seed}
-    result = task | {"x": np.round(x, 6).tolist(), "y": np.round(y, 6).tolist()}
-    with path(model).open("a") as file:
-        file.write(json.dumps(result, separators=(",", ":")) + "\n")
+    with SEARCHES.open("a") as file:
+        file.write(line(task | {"x": np.round(x, 6).tolist(), "y": np.round(y, 6).tolist()}))
 
 
-def load(model: str) -> list[dict]:
-    lines = path(model).read_text().splitlines() if path(model).exists() else []
-    return [json.loads(line) for line in lines]
+def line(result: dict) -> str:
+    return json.dumps(result, separators=(",", ":")) + "\n"
 
 
-def path(model: str) -> Path:
-    return RESULTS / f"{model}.jsonl"
+def load() -> list[dict]:
+    lines = SEARCHES.read_text().splitlines() if SEARCHES.exists() else []
+    return [json.loads(text) for text in lines]
 
 
 if __name__ == "__main__":

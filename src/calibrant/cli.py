@@ -32,8 +32,6 @@ from calibrant.stream import Replay
 from calibrant.study_review import review
 from calibrant.tune import evaluated, open_study, run, same_job, suggest, tune_command
 
-_DEMO_TRIALS = 40
-
 app = typer.Typer(
     help="Forecasts whose error bars are true.",
     no_args_is_help=True,
@@ -102,8 +100,9 @@ def _tuning_demo(report: Path) -> None:
     objective, space = demo_tuning.objective(), demo_tuning.space()
     console.print(demo_tuning.TITLE)
     study = open_study(space, None, "demo", "minimize", seed=0)
-    with live_table(study, _DEMO_TRIALS, console) as listener:
-        run(study, lambda trial: objective(suggest(trial, space)), _DEMO_TRIALS, listener=listener)
+    trials = demo_tuning.TRIALS
+    with live_table(study, trials, console) as listener:
+        run(study, lambda trial: objective(suggest(trial, space)), trials, listener=listener)
     _finish(study, report, demo_tuning.TITLE)
 
 

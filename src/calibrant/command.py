@@ -131,8 +131,12 @@ class Command:
         except subprocess.TimeoutExpired:
             raise CommandFailed(f"no result after {self.timeout:g} s") from None
         finally:
-            _kill(process)
             self._running.discard(process)
+            _kill(process)
+            process.wait()
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
         if process.returncode != 0:
             last = (complaints.strip() or printed.strip() or "no output").splitlines()[-1]
             raise CommandFailed(f"exit code {process.returncode}: {last[:300]}")
@@ -145,10 +149,6 @@ def _kill(process: subprocess.Popen[str]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         process.kill()  # no such group any more; does nothing to a process that was waited for
-    process.wait()
-    for stream in (process.stdout, process.stderr):
-        if stream is not None:
-            stream.close()
 
 
 def _placeholders(text: str) -> list[str]:
