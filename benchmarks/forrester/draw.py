@@ -12,15 +12,9 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from benchmarks.forrester.problem import FOUND, LEVELS, MODELS, WAYS, forrester, search
+from benchmarks.forrester.problem import FOUND, LEVELS, Searched, forrester, search
 from benchmarks.forrester.run import SEEDS, load
-from calibrant.acquisition import Belief, QuantileBound
-from calibrant.cube import Cube
 from calibrant.figures import PALETTE
-from calibrant.forecast import Forecast
-from calibrant.models.gp import FittedGP
-from calibrant.outcomes import Outcomes
-from calibrant.recalibrate import IdentityRecalibrator
 from calibrant.shape import compose
 
 PICTURE = Path(__file__).parent / "forrester.png"
@@ -45,11 +39,10 @@ def main() -> None:
         row_titles=["raw", "calibrated"],
     )
     for row, way in enumerate(("raw", WAY), start=1):
-        x, y = search(*SEARCH, way, seed, until_found=False)
-        check_same(results, way, seed, x)
+        searched = search(*SEARCH, way, seed, until_found=False)
+        check_same(results, way, seed, searched.x)
         for column, step in enumerate(STEPS, start=1):
-            fitted, shape = belief(x[: step - 1, None], y[: step - 1], way)
-            add_panel(figure, row, column, fitted, shape, x[:step], y[: step - 1])
+            add_panel(figure, row, column, searched, step)
     finish(figure)
     figure.write_image(PICTURE, scale=1.4)
     print(PICTURE)
@@ -73,52 +66,34 @@ def check_same(results: list[dict], way: str, seed: int, x: np.ndarray) -> None:
             np.testing.assert_allclose(x[: len(r["x"])], r["x"], atol=1e-5)
 
 
-def belief(X: np.ndarray, y: np.ndarray, way: str) -> tuple[FittedGP, Forecast]:
-    """Return what the optimiser believed after these outcomes: its model and the shape Z.
-
-    The model is fitted to the start and then outcome by outcome, as the optimiser does it.
-    """
-    model = MODELS[SEARCH[0]]
-    fitted = model.fit(X[:3], y[:3])
-    for known in range(4, y.size + 1):
-        fitted = fitted.refit(X[:known], y[:known])
-    recalibrator, calibration_set = WAYS[way]
-    if recalibrator is None:
-        return fitted, IdentityRecalibrator().shape
-    scored = calibration_set.outcomes(model, fitted, X, y, Outcomes())
-    return fitted, scored.recalibrate(recalibrator).shape
-
-
-def add_panel(
-    figure: go.Figure,
-    row: int,
-    column: int,
-    fitted: FittedGP,
-    shape: Forecast,
-    x: np.ndarray,
-    y: np.ndarray,
-) -> None:
-    """Draw one step; the last of x is the point chosen in it."""
+def add_panel(figure: go.Figure, row: int, column: int, searched: Searched, step: int) -> None:
+    x, y, bound = searched
+    known, belief = step - 1, searched.belief(step)
 
     def add(name: str, x: np.ndarray, y: np.ndarray, legend: bool = True, **style: object) -> None:
         legend = legend and row == column == 1  # once for all panels
         style |= {"name": name, "showlegend": legend, "row": row, "col": column}
         figure.add_scatter(x=x, y=y, **style)
 
-    raw = fitted.predict(GRID[:, None])
-    low, high = compose(raw, shape).interval(0.8)
-    bound, chosen = (lower_bound(fitted, shape, points[:, None]) for points in (GRID, x[-1:]))
+    raw = belief.fitted.predict(GRID[:, None])
+    low, high = compose(raw, belief.shape).interval(0.8)
+    chosen = x[known:step]
     ribbon = {"line": {"width": 0, "simplify": False}, "mode": "lines"}
     add("", GRID, low, legend=False, **ribbon)
     add("80 % interval", GRID, high, fill="tonexty", fillcolor="rgba(0, 114, 178, 0.2)", **ribbon)
     add("true function", GRID, forrester(GRID), **curve(GREEN))
     add("model's mean", GRID, raw.quantile(0.5), **curve("#555555", dash="dash"))
-    add(f"acquisition: {100 * SEARCH[1]:g} % quantile", GRID, bound, **curve(BLUE))
-    add("evaluated", x[:-1], y, **markers("#222222", "circle", 7))
-    add("chosen next", x[-1:], chosen, **markers(ORANGE, "triangle-up", 12))
+    add(
+        f"acquisition: {100 * SEARCH[1]:g} % quantile",
+        GRID,
+        bound.lower(belief, GRID),
+        **curve(BLUE),
+    )
+    add("evaluated", x[:known], y[:known], **markers("#222222", "circle", 7))
+    add("chosen next", chosen, bound.lower(belief, chosen), **markers(ORANGE, "triangle-up", 12))
     figure.add_annotation(
         x=0.03, y=17.0, xanchor="left", yanchor="top", align="left", showarrow=False,
-        text=f"std × {shape.std():.2f}<br>best {y.min():.2f}".replace("-", "−"),
+        text=f"std × {belief.shape.std():.2f}<br>best {y[:known].min():.2f}".replace("-", "−"),
         row=row, col=column,
     )  # fmt: skip
 
@@ -130,15 +105,6 @@ def curve(colour: str, dash: str = "solid") -> dict:
 
 def markers(colour: str, symbol: str, size: int) -> dict:
     return {"mode": "markers", "marker": {"color": colour, "symbol": symbol, "size": size}}
-
-
-def lower_bound(fitted: FittedGP, shape: Forecast, X: np.ndarray) -> np.ndarray:
-    """Return the quantile that the acquisition goes by, in the units of outcomes."""
-    belief = Belief(fitted, shape, best=0.0)
-    criterion = QuantileBound(SEARCH[1]).criterion(
-        belief, np.random.default_rng(), Cube.continuous(1)
-    )
-    return fitted.outputs.inverse(-criterion(X)[0])
 
 
 def finish(figure: go.Figure) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from calibrant import LeaderRecalibrator, OnlineRecalibrator, Recalibrator
-from calibrant.acquisition import QuantileBound
+from calibrant.acquisition import Belief, Criterion, QuantileBound
 from calibrant.calibration_set import CalibrationSet
+from calibrant.cube import Cube
 from calibrant.models.gp import GaussianProcess
 from calibrant.models.kernels import RBF
 from calibrant.optimizer import Optimizer
@@ -58,15 +61,46 @@ def start(seed: int) -> np.ndarray:
             return x
 
 
-def search(
-    model: str, level: float, way: str, seed: int, *, until_found: bool = True
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the points evaluated, in order, and their values; the first three are the start."""
+@dataclass(frozen=True)
+class WatchedBound(QuantileBound):
+    """The quantile bound, which also notes what was believed at each step."""
+
+    beliefs: list[Belief] = field(default_factory=list)
+
+    def criterion(self, belief: Belief, rng: np.random.Generator, cube: Cube) -> Criterion:
+        self.beliefs.append(belief)
+        return super().criterion(belief, rng, cube)
+
+    def lower(self, belief: Belief, x: np.ndarray) -> np.ndarray:
+        """Return the quantile that is minimised, at points x, in the units of outcomes."""
+        criterion = super().criterion(belief, np.random.default_rng(), Cube.continuous(1))
+        return belief.fitted.outputs.inverse(-criterion(np.asarray(x)[:, None])[0])
+
+    def boldness(self, belief: Belief) -> float:
+        """Return the k of a bound that is the model's mean less k of its std."""
+        return float(np.clip(-belief.shape.at_score(ndtri(self.level)), -8.2, 8.2))
+
+
+class Searched(NamedTuple):
+    """A search: the points evaluated, the first three being the start, and their values."""
+
+    x: np.ndarray
+    y: np.ndarray
+    bound: WatchedBound
+
+    def belief(self, step: int) -> Belief:
+        """Return what was believed when the step-th point was chosen."""
+        return self.bound.beliefs[step - 4]
+
+
+def search(model: str, level: float, way: str, seed: int, *, until_found: bool = True) -> Searched:
+    """Search for the minimum."""
     recalibrator, calibration_set = WAYS[way]
+    bound = WatchedBound(level)
     optimizer = Optimizer(
         1,
         model=MODELS[model],
-        acquisition=QuantileBound(level),
+        acquisition=bound,
         recalibrator=recalibrator,
         calibration_set=calibration_set,
         seed=seed,
@@ -79,7 +113,7 @@ def search(
         x = optimizer.ask()
         optimizer.tell(x, float(forrester(x[0])))
         xs.append(float(x[0]))
-    return np.array(xs), forrester(np.array(xs))
+    return Searched(np.array(xs), forrester(np.array(xs)), bound)
 
 
 def settings() -> dict[str, dict[str, str]]:

@@ -4,7 +4,8 @@
 
 A search ends when it has found the minimum, or after 25 evaluations. A line says which search it
 was and lists the points evaluated and their values, to six digits; the first three are the start.
-Beside it, settings.json says what the names stand for. Searches whose settings have changed since
+``k`` says how bold the bound was at step 7 (mean − k std; null: the search had ended), ``below``
+how many of the points chosen had a value below their bound. Beside it, settings.json says what the names stand for. Searches whose settings have changed since
 are run again; other changes of the library are not noticed: then delete the results first.
 """
 
@@ -21,6 +22,7 @@ RESULTS = Path(__file__).parent / "results"
 SEARCHES = RESULTS / "searches.jsonl"
 SETTINGS = RESULTS / "settings.json"
 SEEDS = range(100)
+STEP = 7  # for a look at the recalibration: late enough to have learned, and few have ended
 
 
 def main() -> None:
@@ -51,10 +53,23 @@ def forget_outdated() -> None:
 
 
 def append(model: str, level: float, way: str, seed: int) -> None:
-    x, y = search(model, level, way, seed)
-    task = {"model": model, "level": level, "way": way, "seed": seed}
+    x, y, bound = searched = search(model, level, way, seed)
+    lower = [
+        float(bound.lower(belief, point)[0])
+        for belief, point in zip(bound.beliefs, x[3:, None], strict=True)
+    ]
+    result = {
+        "model": model,
+        "level": level,
+        "way": way,
+        "seed": seed,
+        "k": round(bound.boldness(searched.belief(STEP)), 2) if x.size >= STEP else None,
+        "below": int(np.sum(y[3:] < lower)),
+        "x": np.round(x, 6).tolist(),
+        "y": np.round(y, 6).tolist(),
+    }
     with SEARCHES.open("a") as file:
-        file.write(line(task | {"x": np.round(x, 6).tolist(), "y": np.round(y, 6).tolist()}))
+        file.write(line(result))
 
 
 def line(result: dict) -> str:

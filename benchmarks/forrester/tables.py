@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 
 from benchmarks.forrester import draw
 from benchmarks.forrester.problem import EVALUATIONS, FOUND, LEVELS, MODELS, WAYS
-from benchmarks.forrester.run import SEEDS, SETTINGS, load
+from benchmarks.forrester.run import SEEDS, SETTINGS, STEP, load
 
 PAGE = Path(__file__).parent / "README.md"
 BUDGETS = (15, EVALUATIONS)
@@ -35,6 +35,7 @@ def main() -> None:
     results = load()
     parts = [introduction(), picture(results), columns()]
     parts += [table(results, budget) for budget in BUDGETS]
+    parts.append(boldness(results))
     PAGE.write_text("\n".join(parts), encoding="utf-8")
     print(PAGE)
 
@@ -122,6 +123,29 @@ def table(results: list[dict], budget: int) -> str:
             cells.append(f"{share(found[*row, way])}<br>{p_value(p[*row, way])}{mark}")
         lines.append(f"| {MODEL_NAMES[row[0]]} | {row[1]} | " + " | ".join(cells) + " |")
     return "\n".join([*lines, "", finding(found, marks), ""])
+
+
+def boldness(results: list[dict]) -> str:
+    lines = [
+        "## Is it calibration that frees a search, or boldness?",
+        "",
+        f"First figure: the bound was the model's mean less k of its std, in the median at step "
+        f"{STEP}",
+        "(8.2 is the most the library allows). Second: how many values of chosen points were below",
+        "their bound; if the forecasts of these points were calibrated it would be the level.",
+        "",
+        "| model | level | " + " | ".join(WAY_NAMES.values()) + " |",
+        "|---|---|" + "---|" * len(WAY_NAMES),
+    ]
+    for row in ROWS:
+        cells = []
+        for way in WAYS:
+            runs = [r for r in results if (r["model"], r["level"], r["way"]) == (*row, way)]
+            k = np.median([r["k"] for r in runs if r["k"] is not None])
+            chosen = sum(len(r["x"]) - 3 for r in runs)
+            cells.append(f"{k:.2f} · {sum(r['below'] for r in runs) / chosen:.1%}")
+        lines.append(f"| {MODEL_NAMES[row[0]]} | {row[1]} | " + " | ".join(cells) + " |")
+    return "\n".join([*lines, ""])
 
 
 def finding(found: Found, marks: dict[Search, str]) -> str:

@@ -47,9 +47,10 @@ RECALIBRATOR = GaussianRecalibrator(strength=10.0)  # location and scale, slowly
 CALIBRATION_SET = CalibrationSet()
 ACQUISITION = ExpectedImprovement()
 
-# Intervals shown to people are recalibrated online: the guarantee is about these. Steps of 0.05
-# suit the tens to hundreds of outcomes of a search; location and scale are learned faster.
-SHOWN = ChainRecalibrator(GaussianRecalibrator(strength=5.0), OnlineRecalibrator(rate=0.05))
+# Intervals shown to people are recalibrated online: the guarantee is about these. Steps of 0.03
+# suit the tens to hundreds of outcomes of a search: larger ones play infinite ends in a short
+# run of bad luck. Location and scale are learned faster.
+SHOWN = ChainRecalibrator(GaussianRecalibrator(strength=5.0), OnlineRecalibrator(rate=0.03))
 
 
 @dataclass(frozen=True)
