@@ -29,7 +29,7 @@ for day in range(1500):
         r = recalibrator_from_dict(json.loads(json.dumps(r.to_dict())))
 
 for name, pits in (("raw", raw_pits), ("calibrated", calibrated_pits)):
-    print(  # noqa: T201 - an example may print
+    print(
         f"{name:>10}: 80 % intervals held {scores.pit_coverage(pits, 0.8):.1%}, "
         f"calibration score {scores.calibration_score(pits):.4f} (m = 20)"
     )

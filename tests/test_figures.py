@@ -81,3 +81,33 @@ def test_report_is_one_self_contained_page(tmp_path):
     assert page.count('class="plotly-graph-div"') == 4
     assert '<script src="http' not in page  # opens without a network
     assert f"{result.summary()['calibrated']['CRPS']:.4g}" in page
+
+
+def test_convergence_draws_values_and_the_best_so_far():
+    figure = figures.convergence([3.0, 1.0, 2.0], [3.0, 1.0, 1.0])
+    values, best = figure.data
+    assert list(values.y) == [3.0, 1.0, 2.0]
+    assert list(best.y) == [3.0, 1.0, 1.0]
+    assert best.line.shape == "hv"
+    with pytest.raises(ValueError, match="equally long"):
+        figures.convergence([1.0], [1.0, 2.0])
+
+
+def test_intervals_draws_a_bar_an_outcome_and_marks_those_outside():
+    figure = figures.intervals(
+        [1.0, 2.0, 5.0], {"raw": ([0.0, 0.0, 0.0], [2.0, 3.0, 4.0])}, x=[7, 8, 9]
+    )
+    bars, inside, outside = figure.data
+    assert len(bars.y) == 9
+    assert np.isnan(bars.y[2::3]).all()
+    assert list(inside.x) == [7, 8]
+    assert list(outside.x) == [9]
+
+
+def test_infinite_intervals_are_drawn_to_the_edge():
+    figure = figures.intervals([1.0, 2.0], {"raw": ([-np.inf, 0.0], [2.0, np.inf])})
+    floor, ceiling = figure.layout.yaxis.range
+    assert figure.data[0].y[0] == floor
+    assert figure.data[0].y[4] == ceiling
+    with pytest.raises(ValueError, match="1-D"):
+        figures.intervals([1.0], {"raw": ([0.0, 0.0], [1.0, 1.0])})

@@ -67,6 +67,18 @@ def test_mixed_and_conditional_parameters():
     assert len(study.sampler.outcomes(study)[0]) >= 25
 
 
+def test_a_parameter_that_does_not_exist_makes_no_new_point():
+    def objective(trial):
+        if trial.suggest_categorical("kind", ["plain", "fancy"]) == "fancy":
+            return 1.0 + trial.suggest_float("frill", 0, 1) + trial.suggest_int("n", 1, 3)
+        return float(trial.suggest_int("m", 0, 5))
+
+    study = a_study()
+    study.optimize(objective, n_trials=25)
+    plain = [t.params["m"] for t in study.trials if t.params["kind"] == "plain"]
+    assert len(plain) == len(set(plain))  # there are six, whatever the frill would have been
+
+
 def test_forecasts_are_stored_before_the_objective_runs_and_rebuilt_from_storage():
     study = a_study(CalibratedSampler(seed=0, n_startup_trials=3, search_space=XY))
 

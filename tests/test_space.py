@@ -103,3 +103,28 @@ def test_conditions_are_read_off_the_trials():
 def test_a_parameter_that_comes_and_goes_without_a_reason_is_always_searched():
     trials = [{"kind": 0.0, "width": 0.1}, {"kind": 0.0}]
     assert conditions({k: TREE[k] for k in ("kind", "width")}, trials) == {}
+
+
+def test_points_that_differ_only_in_what_does_not_exist_are_the_same():
+    found = conditions(
+        TREE,
+        [
+            {"kind": 0.0, "depth": 1.0},
+            {"kind": 0.0, "depth": 3.0, "deep": 0.2},
+            {"kind": 1.0, "width": 0.3},
+        ],
+    )
+    space = Space(TREE, found)
+    rng = np.random.default_rng(0)
+    points = space.cube.snap(rng.random((300, 4)))
+    for point in points:
+        # one by one and all at once they say the same
+        np.testing.assert_allclose(space.row(space.internal(point)), point, atol=1e-12)
+    np.testing.assert_array_equal(space.cube.snap(points.copy()), points)
+
+
+def test_a_condition_on_a_parameter_outside_the_space_is_no_condition():
+    space = Space(
+        {"width": TREE["width"]}, conditions({"width": TREE["width"]}, [{}, {"width": 1}])
+    )
+    assert space.conditions == {}

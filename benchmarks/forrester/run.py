@@ -5,7 +5,9 @@
 A search ends when it has found the minimum, or after 25 evaluations. A line says which search it
 was and lists the points evaluated and their values, to six digits; the first three are the start.
 ``k`` says how bold the bound was at step 7 (mean − k std; null: the search had ended), ``below``
-how many of the points chosen had a value below their bound. Beside it, settings.json says what the names stand for. Searches whose settings have changed since
+how many of the points chosen had a value below their bound.
+
+Beside it, settings.json says what the names stand for. Searches whose settings have changed since
 are run again; other changes of the library are not noticed: then delete the results first.
 """
 

@@ -127,25 +127,40 @@ def table(results: list[dict], budget: int) -> str:
 
 def boldness(results: list[dict]) -> str:
     lines = [
-        "## Is it calibration that frees a search, or boldness?",
+        "## Was it calibration that freed them?",
         "",
-        f"First figure: the bound was the model's mean less k of its std, in the median at step "
-        f"{STEP}",
-        "(8.2 is the most the library allows). Second: how many values of chosen points were below",
-        "their bound; if the forecasts of these points were calibrated it would be the level.",
+        f"First figure: at step {STEP} the bound was the model's mean less k of its std, in the",
+        "median (8.2 is the most that the library allows). Second: the share of chosen points with",
+        "a value below their bound. If forecasts were calibrated at the points chosen, it would be",
+        "the level. Searches end when they have found the minimum: those that are stuck weigh most.",
         "",
         "| model | level | " + " | ".join(WAY_NAMES.values()) + " |",
         "|---|---|" + "---|" * len(WAY_NAMES),
     ]
+    below: dict[Search, float] = {}
     for row in ROWS:
         cells = []
         for way in WAYS:
             runs = [r for r in results if (r["model"], r["level"], r["way"]) == (*row, way)]
             k = np.median([r["k"] for r in runs if r["k"] is not None])
             chosen = sum(len(r["x"]) - 3 for r in runs)
-            cells.append(f"{k:.2f} · {sum(r['below'] for r in runs) / chosen:.1%}")
+            below[*row, way] = sum(r["below"] for r in runs) / chosen
+            cells.append(f"{k:.2f} · {below[*row, way]:.1%}")
         lines.append(f"| {MODEL_NAMES[row[0]]} | {row[1]} | " + " | ".join(cells) + " |")
-    return "\n".join([*lines, ""])
+    raw, default = (
+        ", ".join(f"{below[*row, way]:.0%}" for row in ROWS) for way in ("raw", "default")
+    )
+    nearest = [min(WAYS, key=lambda way: abs(below[*row, way] - row[1])) for row in ROWS]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"Row by row, {raw} of the raw values and {default} of those with the default "
+            f"recalibration were below their bound; nearest to the level came "
+            f"{', '.join(f'*{WAY_NAMES[way]}*' for way in nearest)}.",
+            "",
+        ]
+    )
 
 
 def finding(found: Found, marks: dict[Search, str]) -> str:
@@ -153,13 +168,16 @@ def finding(found: Found, marks: dict[Search, str]) -> str:
     better, worse = ([search for search in marks if marks[search] == mark] for mark in "▲▼")
     gains = [found[*row, "default"].mean() - found[*row, "raw"].mean() for row in ROWS]
     changes = ", ".join(f"{100 * gain:+.0f}".replace("-", "−") for gain in gains)
-    bold = ", ".join(f"{found[model, LEVELS[0], 'raw'].mean():.0%}" for model in MODELS)
+    bold = " and ".join(
+        f"{found[model, LEVELS[0], 'raw'].mean():.0%} ({MODEL_NAMES[model]} model)"
+        for model in MODELS
+    )
     return (
         f"Calibration found the minimum more often than raw in {listed(better)}, **less often** in "
         f"{listed(worse)}, and in the other {len(ROWS) * len(CALIBRATED) - len(marks)} of "
-        f"{len(ROWS) * len(CALIBRATED)} comparisons no difference is shown. The default "
-        f"recalibration changed the share, row by row, by {changes} points. A bolder bound does "
-        f"without any calibration: raw at {LEVELS[0]} found the minimum in {bold} of searches."
+        f"{len(ROWS) * len(CALIBRATED)} comparisons no difference stands after the correction. The "
+        f"default recalibration changed the share, row by row, by {changes} points. Without any "
+        f"calibration, the bolder level {LEVELS[0]} found the minimum in {bold} of searches."
     )
 
 

@@ -43,9 +43,16 @@ class Axis:
 
 @dataclass(frozen=True)
 class Cube:
-    """The product of some axes."""
+    """The product of some axes.
+
+    Args:
+        axes: one a coordinate.
+        absent: which coordinates of which points do not exist, (m, dim), given the others; they
+            are put in the middle, so that two points that differ only there are the same.
+    """
 
     axes: tuple[Axis, ...]
+    absent: Callable[[FloatArray], NDArray[np.bool_]] | None = None
     _grids: tuple[FloatArray, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -89,12 +96,14 @@ class Cube:
             elif grid.size:
                 middles = 0.5 * (grid[1:] + grid[:-1])
                 X[:, column] = grid[np.searchsorted(middles, X[:, column], side="right")]
+        if self.absent is not None:
+            X[self.absent(X)] = MIDDLE
         return X
 
     def every_point(self) -> FloatArray:
         """Return all points of a finite cube."""
         mesh = np.meshgrid(*self._grids, indexing="ij")
-        return np.stack([part.ravel() for part in mesh], axis=1)
+        return self.snap(np.stack([part.ravel() for part in mesh], axis=1))
 
     def spread(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Return points of a low-discrepancy sequence with a random shift.
@@ -146,9 +155,10 @@ class Cube:
             change = np.repeat(x[None], others.size, axis=0)
             change[:, column] = grid[others]
             moved.append(change)
-        return np.concatenate(moved) if moved else np.empty((0, self.dim))
+        return self.snap(np.concatenate(moved)) if moved else np.empty((0, self.dim))
 
 
+MIDDLE = 0.5  # where a coordinate is that does not exist
 _KRONECKER = 10  # dimensions up to which the sequence is even on every axis
 _FEW = 16  # values that are all tried; of more, a logarithmic selection reaches every one in steps
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from calibrant.acquisition import Criterion
-from calibrant.cube import Cube, keys
+from calibrant.cube import MIDDLE, Cube, keys
 from calibrant.gaussian import FloatArray
 
 _SCREENED = 512  # points: a few per lengthscale, and as cheap as two descents
@@ -105,10 +105,18 @@ def _climb(
         return _wander(criterion, cube, starts, rng)
     X = starts.copy()
 
+    # What does not exist for a start stays in the middle, and nothing depends on it.
+    absent = None if cube.absent is None else cube.absent(starts)
+
     def loss(flat: FloatArray) -> tuple[float, FloatArray]:
         X[:, cube.free] = flat.reshape(starts.shape[0], -1)
+        if absent is not None:
+            X[absent] = MIDDLE
         values, gradient = criterion(X)
-        return -float(values.sum()), -gradient()[:, cube.free].ravel()  # type: ignore[misc]
+        by_x = gradient()  # type: ignore[misc]
+        if absent is not None:
+            by_x[absent] = 0.0
+        return -float(values.sum()), -by_x[:, cube.free].ravel()
 
     start = starts[:, cube.free].ravel()
     found = minimize(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -19,7 +20,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from calibrant.cube import Axis, Cube
+from calibrant.cube import MIDDLE, Axis, Cube
 from calibrant.gaussian import FloatArray
 
 _LISTED = 256  # values that the search goes through one by one; longer lists are rounded to
@@ -67,7 +68,8 @@ class Space:
             if not distribution.single()
         }
         object.__setattr__(self, "coordinates", coordinates)
-        cube = Cube(tuple(coordinate.axis for coordinate in coordinates.values()))
+        axes = tuple(coordinate.axis for coordinate in coordinates.values())
+        cube = Cube(axes, self._absent if self.conditions else None)
         object.__setattr__(self, "cube", cube)
 
     def row(self, params: Internal) -> FloatArray:
@@ -75,7 +77,7 @@ class Space:
 
         Values outside their range, from before the range was changed, are moved to its end.
         """
-        point = np.full(self.cube.dim, 0.5)
+        point = np.full(self.cube.dim, MIDDLE)
         for column, (name, coordinate) in enumerate(self.coordinates.items()):
             if name in params:
                 point[column] = coordinate.to_unit(params[name])
@@ -97,6 +99,20 @@ class Space:
                 if name in kept and kept.get(condition.parent) not in condition.values:
                     del kept[name]
         return kept
+
+    def _absent(self, X: FloatArray) -> NDArray[np.bool_]:
+        """Return which coordinates do not exist; the vectorised form of :meth:`existing`."""
+        columns = {name: column for column, name in enumerate(self.coordinates)}
+        absent = np.zeros(X.shape, dtype=bool)
+        for _ in self.conditions:
+            for name, condition in self.conditions.items():
+                parent = columns[condition.parent]
+                to_unit = self.coordinates[condition.parent].to_unit
+                allowed = [to_unit(value) for value in condition.values if value is not None]
+                fits = (np.abs(X[:, parent, None] - np.array(allowed)) < 1e-9).any(axis=1)
+                exists = np.where(absent[:, parent], None in condition.values, fits)
+                absent[:, columns[name]] = ~exists
+        return absent
 
     def to_internal(self, params: Mapping[str, Any]) -> dict[str, float]:
         """Return internal values of the parameters that are part of the space."""
@@ -129,17 +145,22 @@ def conditions(
 ) -> dict[str, Condition]:
     """Return which parameter decides about the existence of which other, as far as trials tell.
 
-    A parameter is conditional if some trials have it and some do not; its parent is the first one
-    with a list of values each of which always, or never, goes with it. Values not seen yet are
-    taken to go with it: the next trial will tell.
+    A parameter is conditional if some trials have it and some do not; its parent is one with a list
+    of values each of which always, or never, goes with it: rather one that always exists, and one
+    with few values. Values not seen yet are taken to go with it: the next trial will tell.
     """
     found: dict[str, Condition] = {}
     parents = {name: values for name, dist in distributions.items() if (values := _listed(dist))}
+
+    def simplest(item: tuple[str, list[float]]) -> tuple[bool, int]:
+        name, values = item
+        return any(name not in params for params in trials), len(values)
+
     for child in distributions:
         has = [child in params for params in trials]
         if all(has) or not any(has):
             continue
-        for parent, every in parents.items():
+        for parent, every in sorted(parents.items(), key=simplest):
             seen = [params.get(parent) for params in trials]
             present = {value for value, there in zip(seen, has, strict=True) if there}
             absent = {value for value, there in zip(seen, has, strict=True) if not there}
