@@ -14,7 +14,7 @@ $(VENV)/.%-installed: pyproject.toml | $(BIN)/python
 	touch $@
 
 demo: $(VENV)/.demo-installed  ## tune a model on real data and write report.html
-	OMP_NUM_THREADS=1 $(BIN)/calibrant demo
+	$(BIN)/calibrant demo
 
 test: $(VENV)/.test-installed  ## run the tests
 	$(BIN)/python -m pytest
@@ -46,10 +46,10 @@ speed: .venv-speed/.installed  ## time an ask beside Optuna's GPSampler and BoTo
 	.venv-speed/bin/python -m benchmarks.speed.run
 	.venv-speed/bin/python -m benchmarks.speed.tables
 
-forrester: $(VENV)/.figures-installed  ## Forrester with the quantile bound: run, table, figure
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.forrester.run
-	$(BIN)/python -m benchmarks.forrester.tables
+forrester: $(VENV)/.figures-installed  ## Forrester with the quantile bound: searches, picture, tables
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.forrester.run
 	$(BIN)/python -m benchmarks.forrester.draw
+	$(BIN)/python -m benchmarks.forrester.tables
 
 figures: $(VENV)/.figures-installed  ## redraw the pictures of README and docs (needs Chrome or Chromium)
 	$(BIN)/python docs/draw.py

@@ -185,7 +185,9 @@ def test_names_with_brackets_are_shown_as_they_are(gaussian_file, tmp_path):
 
 
 def test_a_report_that_cannot_be_written_is_an_error_in_words(tmp_path):
-    result = runner.invoke(app, ["demo", "--report", str(tmp_path / "no" / "report.html")])
+    result = runner.invoke(
+        app, ["demo", "stream", "--report", str(tmp_path / "no" / "report.html")]
+    )
     assert result.exit_code == 1
     assert "Error:" in result.output
 

@@ -115,6 +115,21 @@ def test_points_may_be_told_that_were_never_asked_for():
     assert len(optimizer.outcomes) == 0
 
 
+def test_points_told_unasked_take_the_place_of_the_design():
+    optimizer = Optimizer(2, n_initial=3, seed=0)
+    for x in ([0.1, 0.1], [0.5, 0.9], [0.9, 0.4]):
+        optimizer.tell(x, bowl(np.array(x)))
+    x = optimizer.ask()
+    optimizer.tell(x, bowl(x))
+    assert len(optimizer.outcomes) == 1  # it was chosen by the model, with a forecast
+
+
+def test_without_a_design_the_first_point_is_random():
+    optimizer = Optimizer(2, n_initial=0, seed=0)
+    search(bowl, optimizer, 3)
+    assert len(optimizer.outcomes) == 2
+
+
 def test_several_points_at_once_are_different():
     optimizer = search(bowl, Optimizer(2, seed=0), 8)
     batch = np.array([optimizer.ask() for _ in range(5)])
@@ -188,7 +203,7 @@ def test_a_model_of_quantiles():
     [
         (lambda: Optimizer(0), ValueError, "dim >= 1"),
         (lambda: Optimizer([]), ValueError, "at least one parameter"),
-        (lambda: Optimizer(2, n_initial=0), ValueError, "n_initial >= 1"),
+        (lambda: Optimizer(2, n_initial=-1), ValueError, "n_initial >= 0"),
         (lambda: Optimizer(2, design="hexagonal"), ValueError, "hexagonal"),
         (lambda: Optimizer(2, calibration_set="jackknife"), ValueError, "jackknife"),
         (lambda: Optimizer(2).tell([0.5], 1.0), ValueError, r"shape \(2,\)"),

@@ -41,6 +41,7 @@ WAYS = {
     "loo-refit": Way(RECALIBRATOR, CalibrationSet("leave-one-out", refit=True)),
     "series": Way(RECALIBRATOR, CalibrationSet("time-series")),
     "series-refit": Way(RECALIBRATOR, CalibrationSet("time-series", refit=True)),
+    "online-scores": Way(RECALIBRATOR, CalibrationSet("online")),
     "leader": Way(LeaderRecalibrator(), CalibrationSet("leave-one-out")),
     "online": Way(OnlineRecalibrator(rate=0.05), CalibrationSet("online")),
 }
@@ -103,9 +104,9 @@ def search(model: str, level: float, way: str, seed: int, *, until_found: bool =
         acquisition=bound,
         recalibrator=recalibrator,
         calibration_set=calibration_set,
+        n_initial=3,  # the start that is told
         seed=seed,
     )
-    optimizer._design.clear()  # the start takes its place
     xs = start(seed).tolist()
     for x in xs:
         optimizer.tell([x], float(forrester(x)))

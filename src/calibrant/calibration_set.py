@@ -34,14 +34,15 @@ class CalibrationSet:
         in_doubt: of leave-one-out scores in closed form, count only those of outcomes whose std
             without themselves is at least this share of the largest. The cluster that a search
             leaves around its best point is forecast well, and says nothing about other places.
-        first: size of the first training set of a time series.
+        first: size of the first training set of a time series; a model fitted to a single outcome
+            has no idea of spread.
     """
 
     splits: Splits | str = Splits.LEAVE_ONE_OUT
     refit: bool = False
     symmetric: bool = False
     in_doubt: float = 0.3
-    first: int = 1
+    first: int = 2
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "splits", Splits(self.splits))

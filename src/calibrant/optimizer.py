@@ -48,7 +48,9 @@ class Optimizer:
             a :class:`~calibrant.calibration_set.CalibrationSet` for the details.
         acquisition: what makes a point worth evaluating.
         design: how the first points are spread: "latin", "sobol" or "random".
-        n_initial: how many there are; by default twice the number of coordinates, 5 to 12.
+        n_initial: how many there are, points told unasked included, before the model chooses; by
+            default twice the number of coordinates, 5 to 12. With 0 and nothing told, the first
+            point is random.
         repeats: whether a point may be evaluated twice.
         shown: the recalibrator of :meth:`forecast`, which learns online.
         seed: of all random choices.
@@ -73,8 +75,9 @@ class Optimizer:
         self._shown = shown
         self._rng = np.random.default_rng(seed)
         size = initial_size(self._cube.dim) if n_initial is None else n_initial
-        if size < 1:
-            raise ValueError(f"`n_initial >= 1` must hold, but got n_initial={n_initial}.")
+        if size < 0:
+            raise ValueError(f"`n_initial >= 0` must hold, but got n_initial={n_initial}.")
+        self._n_initial = size
         self._design = list(self._cube.design(design, size, self._rng))
         self._told: list[tuple[FloatArray, float]] = []  # y is NaN where an evaluation failed
         self._outcomes = Outcomes()
@@ -130,7 +133,7 @@ class Optimizer:
 
     def _next(self) -> Suggestion:
         history = self._history()
-        if self._design:
+        if self._design and len(self._told) + len(self._pending) < self._n_initial:
             return Suggestion(self._design.pop(0))
         if not history.Y.size:  # every evaluation failed or is running: there is nothing to model
             return Suggestion(self._cube.spread(1, self._rng)[0])
