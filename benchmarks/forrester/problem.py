@@ -38,6 +38,7 @@ LEVELS = (0.0228, 0.1)  # of the quantile bound: mean − 2 std, and mean − 1.
 WAYS = {
     "raw": Way(None, CalibrationSet("online")),
     "default": Way(RECALIBRATOR, CALIBRATION_SET),
+    "symmetric": Way(RECALIBRATOR, CalibrationSet(symmetric=True)),
     "loo-refit": Way(RECALIBRATOR, CalibrationSet("leave-one-out", refit=True)),
     "series": Way(RECALIBRATOR, CalibrationSet("time-series")),
     "series-refit": Way(RECALIBRATOR, CalibrationSet("time-series", refit=True)),
