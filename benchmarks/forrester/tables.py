@@ -176,7 +176,7 @@ not kept in `results/`; shares are within 15 evaluations unless it says otherwis
 - *time-series, refitted* began as `first=1`, which found the minimum in 94, 94, 100 and 97 % (within
   25 in 96, 96, 100 and 100 %): better than what is shown. It was replaced by `first=2` because its
   k was 8.2, the most allowed, with the paper's model: a model fitted to one outcome has almost no
-  std, and a single score (331 in the pictured start) outweighs all others. `first=3` found it in 89, 85, 97 and
+  std, and a single score (331 from one of the starts) outweighs all others. `first=3` found it in 89, 85, 97 and
   88 %. None of them was tried on other starts.
 - *online scores* was added after it had done well on these starts at level 0.1, with strength 3. As
   shown, with strength 10, it was then run on 100 other starts (seeds 100 to 199): 91, 83, 100 and
