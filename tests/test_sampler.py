@@ -109,13 +109,56 @@ def test_enqueued_trials_are_evaluated_as_asked_and_forecast_there():
 
 
 def test_a_forecast_of_another_point_is_not_counted():
-    study = a_study(CalibratedSampler(seed=0, n_startup_trials=2))
-    study.optimize(bowl, n_trials=3)
-    fixed = optuna.samplers.PartialFixedSampler
-    with pytest.warns(optuna.exceptions.ExperimentalWarning):
-        study.sampler = fixed({"y": 0.123}, study.sampler)
-    study.optimize(bowl, n_trials=1)
-    assert len(CalibratedSampler().outcomes(study)[0]) == 1
+    study = a_study(CalibratedSampler(seed=0, n_startup_trials=2, search_space=XY))
+    study.optimize(bowl, n_trials=5)
+    archive = Archive()
+    archive.update(study)
+    assert len(archive.outcomes(1)[0]) == 3
+    last = study.trials[-1]
+    other = optuna.create_trial(
+        params={"x": 0.123, "y": last.params["y"]},
+        distributions=XY,
+        value=1.0,
+        system_attrs=last.system_attrs,
+    )
+    study.add_trial(other)
+    archive.update(study)
+    assert len(archive.outcomes(1)[0]) == 3
+
+
+def test_a_parameter_more_or_less_does_not_undo_a_forecast():
+    def objective(trial):  # which parameter exists depends on a float: nothing to read off
+        x = trial.suggest_float("x", 0, 1)
+        return x + (trial.suggest_float("y", 0, 1) if x > 0.5 else 0.2)
+
+    study = a_study()
+    study.optimize(objective, n_trials=20)
+    assert len(study.sampler.outcomes(study)[0]) == 15
+
+
+def test_a_parameter_that_is_gone_is_not_searched_any_more():
+    study = a_study()
+    study.optimize(bowl, n_trials=10)
+    study.optimize(lambda trial: (trial.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=15)
+    assert "y" not in study.sampler.infer_relative_search_space(study, study.trials[-1])
+    late = [trial.params["x"] for trial in study.trials[16:]]
+    assert len(set(late)) == len(late)
+
+
+def test_a_sampler_used_for_a_second_study_starts_afresh(tmp_path):
+    sampler = CalibratedSampler(seed=0)
+    first = optuna.create_study(sampler=sampler, study_name="same")
+    first.optimize(lambda t: (t.suggest_float("x", -10, 10) - 2) ** 2, n_trials=15)
+    second = optuna.create_study(sampler=sampler, study_name="same")
+    second.optimize(lambda t: (t.suggest_float("x", -10, 10) + 7) ** 2, n_trials=20)
+    assert second.best_value < 0.1
+    url = f"sqlite:///{tmp_path}/s.db"
+    storage = optuna.storages.RDBStorage(url)
+    for name in ("x", "y"):  # the database gives out the same number again
+        study = optuna.create_study(sampler=sampler, storage=storage, study_name="same")
+        study.optimize(lambda t, name=name: t.suggest_float(name, 0, 1), n_trials=8)
+        assert list(sampler.infer_relative_search_space(study, study.trials[-1])) == [name]
+        optuna.delete_study(study_name="same", storage=storage)
 
 
 def test_failed_points_are_not_tried_again_and_their_neighbourhood_is_avoided():
@@ -154,7 +197,7 @@ def test_values_that_are_not_finite_count_as_failures(value):
     assert min(finite) < 1e-3
 
 
-def test_pruned_trials_are_no_better_than_the_middle():
+def test_pruned_trials_lie_between_the_middle_and_the_worst():
     study = a_study()
     for value in (1.0, 2.0, 3.0):
         study.add_trial(optuna.create_trial(params={"x": value / 4}, distributions=X, value=value))
@@ -170,7 +213,7 @@ def test_pruned_trials_are_no_better_than_the_middle():
     archive = Archive()
     archive.update(study)
     history = archive.history(archive.space(X), 1, [])
-    np.testing.assert_array_equal(history.failed_at_least, [5.0, 2.0, np.nan])
+    np.testing.assert_array_equal(history.failed_at_least, [3.0, 2.0, np.nan])
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=5)
 
 
@@ -239,16 +282,49 @@ def test_a_feasible_point_is_searched_for_when_none_is_known():
     assert feasible[0] < 20  # a random search would need 1/0.0075 trials on average
 
 
-def test_a_trial_without_its_constraints_counts_as_failed():
+def test_constraints_that_only_some_trials_have():
     def objective(trial):
+        kind = trial.suggest_categorical("kind", ["a", "b"])
         x = trial.suggest_float("x", 0, 1)
-        if trial.number % 2:
-            trial.set_constraint("c", x - 0.5)
+        trial.set_constraint(f"limit of {kind}", x - (0.5 if kind == "a" else 0.7))
         return -x
 
     study = a_study()
-    study.optimize(objective, n_trials=16)
-    assert len(study.trials) == 16
+    study.optimize(objective, n_trials=30)
+    assert study.best_trial.constraints["limit of b"] <= 0
+    assert study.best_value < -0.69
+    assert len(study.sampler.outcomes(study)[0]) >= 20
+
+
+def test_the_constraint_of_a_failed_trial_changes_nothing():
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        if trial.number == 7:
+            trial.set_constraint("odd", 1.0)
+            raise RuntimeError
+        return (x - 0.3) ** 2
+
+    study = a_study()
+    study.optimize(objective, n_trials=20, catch=(RuntimeError,))
+    assert len(study.sampler.outcomes(study)[0]) == 14
+
+
+def test_a_search_for_something_feasible_minds_failed_and_running_points():
+    def objective(trial):
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        if x > 0.6:
+            raise RuntimeError
+        trial.set_constraint("never", 1.0 - 0.1 * x + 0.01 * y)
+        return x
+
+    study = a_study()
+    study.optimize(objective, n_trials=25, catch=(RuntimeError,))
+    late = [t.state == TrialState.FAIL for t in study.trials[12:]]
+    assert np.mean(late) < 0.8
+    batch = [study.ask(XY).params for _ in range(4)]
+    points = np.array([[p["x"], p["y"]] for p in batch])
+    apart = np.linalg.norm(points[:, None] - points[None], axis=-1)[np.triu_indices(4, 1)]
+    assert apart.min() > 0.01
 
 
 def test_several_objectives_spread_over_the_front():

@@ -60,7 +60,8 @@ class History:
     Args:
         X: evaluated points, (n, d).
         Y: their outcomes, (n, objectives), to be minimised.
-        constraints: their constraint values, (n, constraints); at most 0 is feasible.
+        constraints: their constraint values, (n, constraints); at most 0 is feasible. NaN: the
+            evaluation did not say.
         online: for each objective the scores of outcomes under the forecasts made before them.
         failed: points whose evaluation gave nothing, (f, d).
         failed_at_least: for each, a value its outcome is not below; NaN: as bad as the worst.
@@ -92,7 +93,7 @@ class History:
     @property
     def feasible(self) -> np.ndarray:
         """Which outcomes meet all constraints."""
-        return np.asarray((self.constraints <= 0.0).all(axis=1))
+        return np.asarray(((self.constraints <= 0.0) | np.isnan(self.constraints)).all(axis=1))
 
 
 Fits = tuple[FittedModel, ...]  # one an objective, then one a constraint
@@ -140,11 +141,11 @@ class Policy:
 
     def fit(self, history: History, cube: Cube, last: Fits | None = None) -> Fits:
         """Return the models of objectives and constraints, going on from the ``last`` fits."""
-        model, columns = self._on(cube), _columns(history)
-        known = last if last is not None and len(last) == len(columns) else [None] * len(columns)
+        model, targets = self._on(cube), _targets(history)
+        known = last if last is not None and len(last) == len(targets) else [None] * len(targets)
         return tuple(
-            before.refit(history.X, y) if isinstance(before, CanRefit) else model.fit(history.X, y)
-            for before, y in zip(known, columns, strict=True)
+            before.refit(X, y) if isinstance(before, CanRefit) else model.fit(X, y)
+            for before, (X, y) in zip(known, targets, strict=True)
         )
 
     def choose(
@@ -177,8 +178,8 @@ class Policy:
         model, shapes = self._on(cube), []
         # Constraints have no forecasts on record: their online set is empty.
         online = [*history.online, *[Outcomes()] * len(fits)]
-        for fitted, y, log in zip(fits, _columns(history), online, strict=False):
-            outcomes = self.calibration_set.outcomes(model, fitted, history.X, y, log)
+        for fitted, (X, y), log in zip(fits, _targets(history), online, strict=False):
+            outcomes = self.calibration_set.outcomes(model, fitted, X, y, log)
             shapes.append(outcomes.recalibrate(self.recalibrator).shape)
         return shapes
 
@@ -192,17 +193,21 @@ class Policy:
     ) -> Criterion:
         """Return the function of points to maximise."""
         objectives = history.Y.shape[1]
-        model, columns = self._on(cube), _columns(history)
+        model = self._on(cube)
+        # What is known about a failed point is about its objective; constraints it just fails.
+        unknown = np.full(history.failed.shape[0], np.nan)
+        bounds = [history.failed_at_least] * objectives + [unknown] * (len(fits) - objectives)
+        believed = [
+            _believe(model, fitted, history, *target, at_least)
+            for fitted, target, at_least in zip(fits, _targets(history), bounds, strict=True)
+        ]
+        beliefs = believed[:objectives]
         criteria = [
-            _FEASIBILITY.criterion(Belief(fitted, shape, _in_units(fitted, 0.0)), rng, cube)
-            for fitted, shape in zip(fits[objectives:], shapes[objectives:], strict=True)
+            _FEASIBILITY.criterion(Belief(one.fitted, shape, _in_units(one.fitted, 0.0)), rng, cube)
+            for one, shape in zip(believed[objectives:], shapes[objectives:], strict=True)
         ]
         if not history.feasible.any():  # nothing to improve on yet: look for something feasible
             return total(criteria)
-        beliefs = [
-            _believe(model, fitted, history, y)
-            for fitted, y in zip(fits[:objectives], columns[:objectives], strict=True)
-        ]
         # Running points count as reached: another next to them is no improvement.
         reached = np.concatenate(
             [
@@ -218,6 +223,10 @@ class Policy:
                 best -= _BREADTH * float(np.std(beliefs[0].means))
             belief = Belief(beliefs[0].fitted, shapes[0], best)
             return total([self.acquisition.criterion(belief, rng, cube), *criteria])
+        if not all(isinstance(one.fitted, GaussianBelief) for one in beliefs):
+            raise ValueError(
+                "Several objectives need a model that is a GaussianBelief, such as GaussianProcess."
+            )
         weights = np.maximum(rng.dirichlet(np.ones(objectives)), 1e-2)  # Chebyshev scalarisation
         ideal = means.min(axis=1)
         best = (weights[:, None] * (means - ideal[:, None])).max(axis=0).min()
@@ -240,31 +249,42 @@ class _Believed(NamedTuple):
     means: FloatArray  # at evaluated, failed and pending points, in the model's units
 
 
-def _believe(model: Model, fitted: FittedModel, history: History, y: FloatArray) -> _Believed:
+def _believe(
+    model: Model,
+    fitted: FittedModel,
+    history: History,
+    X: FloatArray,
+    y: FloatArray,
+    at_least: FloatArray,
+) -> _Believed:
     """Return the model after imagined outcomes of failed and running points.
 
     A failed one is taken to be as bad as the worst seen, or as its own bound says; a running one
     to come out as expected, so that it draws no other point to it.
     """
-    bound = np.where(np.isnan(history.failed_at_least), y.max(), history.failed_at_least)
+    bound = np.where(np.isnan(at_least), y.max(), at_least)
     if isinstance(fitted, GaussianBelief):
         fitted = fitted.condition(history.failed, fitted.in_model_units(bound))
         fitted = fitted.condition(history.pending)
         return _Believed(fitted, fitted.means())
-    X, means = history.X, y
+    means = y
     if history.failed.size + history.pending.size:
         expected = (
             fitted.predict(history.pending).quantile(0.5) if history.pending.size else np.empty(0)
         )
-        X = np.concatenate([history.X, history.failed, history.pending])
+        X = np.concatenate([X, history.failed, history.pending])
         means = np.concatenate([y, bound, expected])
         fitted = model.fit(X, means)
     return _Believed(fitted, means)
 
 
-def _columns(history: History) -> list[FloatArray]:
-    """Return the outcomes to model: objectives, then constraints."""
-    return [*history.Y.T, *history.constraints.T]
+def _targets(history: History) -> list[tuple[FloatArray, FloatArray]]:
+    """Return what is to be modelled, inputs and outcomes: objectives, then constraints."""
+    known = [np.isfinite(column) for column in history.constraints.T]
+    return [
+        *((history.X, y) for y in history.Y.T),
+        *((history.X[k], y[k]) for k, y in zip(known, history.constraints.T, strict=True)),
+    ]
 
 
 def _in_units(fitted: FittedModel, y: float) -> float:
@@ -273,7 +293,7 @@ def _in_units(fitted: FittedModel, y: float) -> float:
 
 def _merit(history: History) -> FloatArray:
     """Return what is lower the better: violation of constraints, then mean rank of objectives."""
-    violation = np.maximum(history.constraints, 0.0).sum(axis=1)
+    violation = np.maximum(np.nan_to_num(history.constraints), 0.0).sum(axis=1)
     ranks = np.argsort(np.argsort(history.Y, axis=0), axis=0).mean(axis=1)
     return np.asarray(
         np.where(violation > 0.0, ranks.size * (1.0 + np.minimum(violation, 1e9)), 0.0) + ranks

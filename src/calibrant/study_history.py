@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from optuna.distributions import BaseDistribution
+from optuna.storages import BaseStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
@@ -24,6 +25,7 @@ from calibrant.policy import History
 from calibrant.space import Internal, Space, conditions, union
 
 _KEY = "calibrant:suggestion"  # of the system attribute that holds a suggestion
+_RECENT = 5  # trials without a parameter after which it is given up
 INTERRUPTED = "calibrant:interrupted"  # user attribute of a trial that someone stopped
 
 
@@ -84,20 +86,22 @@ class Archive:
 
     records: dict[int, Record] = field(default_factory=dict)
     _distributions: dict[int, dict[str, BaseDistribution]] = field(default_factory=dict)
-    _study: tuple[int, str] | None = None
+    _storage: BaseStorage | None = None
+    _study_id: int = -1
     _read: list[int] = field(default_factory=list)  # numbers, in the order of reading
     _rows: dict[int, FloatArray] = field(default_factory=dict)  # of the space last asked for
     _rows_of: Mapping[str, BaseDistribution] | None = None
 
     def update(self, study: Study) -> None:
         """Read the trials that have finished since last time."""
-        identity = (study._study_id, study.study_name)
-        if identity != self._study:
-            self.records, self._distributions, self._study = {}, {}, identity
+        trials = study.get_trials(deepcopy=False)
+        if not self._is_of(study, trials):
+            self.records, self._distributions = {}, {}
             self._rows_of, self._read = None, []
+            self._storage, self._study_id = study._storage, study._study_id
         finished = [
             trial
-            for trial in study.get_trials(deepcopy=False)
+            for trial in trials
             if trial.state.is_finished()
             and trial.number not in self.records
             and INTERRUPTED not in trial.user_attrs
@@ -111,6 +115,15 @@ class Archive:
         by_time = sorted(self.records.items(), key=lambda item: item[1].finished)
         self.records = dict(by_time)
 
+    def _is_of(self, study: Study, trials: Sequence[FrozenTrial]) -> bool:
+        """Whether these are the trials that were read before; ids alone are given out again."""
+        if self._storage is not study._storage or self._study_id != study._study_id:
+            return False
+        return all(
+            number < len(trials) and _finished(trials[number]) == self.records[number].finished
+            for number in (self._read[:1] + self._read[-1:])
+        )
+
     def read_since(self, known: int) -> list[tuple[int, dict[str, float]]]:
         """Return numbers and points of the trials read after the first ``known``."""
         return [(number, self.records[number].params) for number in self._read[known:]]
@@ -118,7 +131,14 @@ class Archive:
     def search_space(self) -> dict[str, BaseDistribution]:
         """Return all parameters met so far, with the range each had last."""
         numbers = sorted(self._distributions)
-        return union([self._distributions[number] for number in numbers])
+        every = union([self._distributions[number] for number in numbers])
+        # A parameter that no recent trial has, without a condition that would explain it, was
+        # taken out of the objective.
+        recent = {name for number in numbers[-_RECENT:] for name in self._distributions[number]}
+        if every.keys() <= recent:
+            return every
+        explained = conditions(every, [record.params for record in self.records.values()])
+        return {name: d for name, d in every.items() if name in recent or name in explained}
 
     def space(self, distributions: Mapping[str, BaseDistribution]) -> Space:
         """Return the cube of some parameters, with what trials tell about which exist when."""
@@ -133,12 +153,9 @@ class Archive:
 
     def history(self, space: Space, objectives: int, pending: Sequence[Internal]) -> History:
         """Return what is known, as points of a space."""
-        names = sorted({name for r in self.records.values() for name in r.constraints})
-        known: list[int] = []
-        failed: list[int] = []
-        for number, record in self.records.items():
-            usable = record.values is not None and len(record.constraints) == len(names)
-            (known if usable else failed).append(number)
+        known = [number for number, record in self.records.items() if record.values is not None]
+        failed = [number for number, record in self.records.items() if record.values is None]
+        names = sorted({name for number in known for name in self.records[number].constraints})
         X = self._points(space, known)
         running = np.array([space.row(p) for p in pending]).reshape(-1, space.cube.dim)
         # A trial that failed and is tried again, because its worker died, has not failed.
@@ -147,17 +164,19 @@ class Archive:
             failed_keys = keys(self._points(space, failed))
             failed = [n for n, key in zip(failed, failed_keys, strict=True) if key not in again]
         Y = np.array([self.records[number].values for number in known]).reshape(-1, objectives)
-        # A pruned trial was no better than the others: at best it is like the middle one.
-        middle = float(np.median(Y)) if Y.size and objectives == 1 else np.nan
+        # A pruned trial was no better than the middle one; its last report, from an early step,
+        # may be out of all proportion, and says no more than that it was among the worst.
         bounds = np.array([self.records[number].at_least for number in failed])
-        limits = [[self.records[n].constraints[name] for name in names] for n in known]
+        if Y.size and objectives == 1:
+            bounds = np.clip(bounds, np.median(Y), Y.max())
+        limits = [[self.records[n].constraints.get(name, np.nan) for name in names] for n in known]
         return History(
             X=X,
             Y=Y,
             constraints=np.array(limits).reshape(len(known), len(names)),
             online=self.outcomes(objectives),
             failed=self._points(space, failed),
-            failed_at_least=np.maximum(bounds, middle),
+            failed_at_least=bounds,
             pending=running,
         )
 
@@ -192,11 +211,20 @@ def _record(trial: FrozenTrial, flip: FloatArray) -> Record:
     constraints = {name: v for name, v in trial.constraints.items() if np.isfinite(v)}
     forecasts: tuple[Forecast, ...] = ()
     scores = None
-    # A forecast counts only if it was of the point that was then evaluated.
-    if values is not None and suggestion is not None and suggestion.params == params:
+    # A forecast counts if it was of the point that was then evaluated. Parameters that turned out
+    # not to exist, or that nobody knew of, do not change what was said about this outcome.
+    if values is not None and suggestion is not None and _agree(suggestion.params, params):
         forecasts = suggestion.forecasts
         if forecasts:
             each = [float(f.score(y)) for f, y in zip(forecasts, values, strict=True)]
             scores = np.clip(each, -SCORE_LIMIT, SCORE_LIMIT)
+    return Record(_finished(trial), params, values, at_least, constraints, forecasts, scores)
+
+
+def _agree(one: Internal, other: Internal) -> bool:
+    return all(one[name] == other[name] for name in one.keys() & other.keys())
+
+
+def _finished(trial: FrozenTrial) -> tuple[float, int]:
     time = trial.datetime_complete.timestamp() if trial.datetime_complete else 0.0
-    return Record((time, trial.number), params, values, at_least, constraints, forecasts, scores)
+    return time, trial.number
