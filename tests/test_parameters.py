@@ -18,6 +18,8 @@ from calibrant.parameters import parse_parameter, parse_space
         ("act=relu,tanh", CategoricalDistribution(["relu", "tanh"])),
         ("batch=16,32,64", CategoricalDistribution([16, 32, 64])),
         ("only=adam", CategoricalDistribution(["adam"])),
+        ("model=007,1e5,1.50,1_000", CategoricalDistribution(["007", "1e5", "1.50", "1_000"])),
+        ("path=../a,../b", CategoricalDistribution(["../a", "../b"])),
         ("point=3..3", IntDistribution(3, 3)),
         (" weight_decay.first = 0.. 1 ", IntDistribution(0, 1)),
     ],
@@ -56,8 +58,16 @@ def test_mistakes_in_text(text, complaint):
 def test_python_values():
     own = FloatDistribution(0, 1)
     assert parse_space(
-        {"a": (1, 8), "b": (0.0, 1), "c": ["x", None, True], "d": "1e-3..1:log", "e": own}
+        {
+            "l": (1e-3, 1.0, "log"),
+            "a": (1, 8),
+            "b": (0.0, 1),
+            "c": ["x", None, True],
+            "d": "1e-3..1:log",
+            "e": own,
+        }
     ) == {
+        "l": FloatDistribution(1e-3, 1.0, log=True),
         "a": IntDistribution(1, 8),
         "b": FloatDistribution(0.0, 1.0),
         "c": CategoricalDistribution(["x", None, True]),

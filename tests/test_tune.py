@@ -9,10 +9,11 @@ import pytest
 from optuna.trial import TrialState
 
 import calibrant
-from calibrant.storage import StorageLost, copy_study, open_storage
+from calibrant.running import ERROR_KEY, evaluated, run
+from calibrant.storage import StorageLost, open_storage, save_rescued
 from calibrant.study_history import INTERRUPTED, Archive
 from calibrant.study_review import review
-from calibrant.tune import ERROR_KEY, evaluated, open_study, run, same_job
+from calibrant.tune import open_study, same_job
 
 SPACE = {"x": (-5.0, 5.0), "n": (1, 9), "kind": ["a", "b"]}
 
@@ -87,6 +88,7 @@ def test_ctrl_c_returns_what_was_found(caplog):
     with caplog.at_level(logging.WARNING, logger="calibrant"):
         study = calibrant.minimize(objective, SPACE, n_trials=30, seed=0)
     assert len(study.get_trials(states=(TrialState.COMPLETE,))) == 6
+    assert evaluated(study) == 6  # what was interrupted is no evaluation
     assert "Stopped" in caplog.text
 
 
@@ -104,9 +106,46 @@ def test_a_storage_that_disappears_loses_nothing(tmp_path):
         calibrant.minimize(objective, SPACE, n_trials=20, storage=f"sqlite:///{path}")
     rescued = error.value.study
     assert [t.value for t in rescued.trials] == [bowl(p) for p in calls]
-    copy_study(rescued, f"sqlite:///{tmp_path}/copy.db")
-    study = calibrant.minimize(bowl, SPACE, 10, storage=f"sqlite:///{tmp_path}/copy.db")
-    assert len(study.trials) == 10
+    saved = [save_rescued(rescued, tmp_path) for _ in range(2)]
+    assert saved[0] != saved[1]
+    study = calibrant.minimize(bowl, SPACE, 14, storage=f"sqlite:///{saved[0]}")
+    assert len(study.trials) == 14
+
+
+def test_a_rescued_study_keeps_its_forecasts(tmp_path):
+    path = tmp_path / "study.db"
+    calls = []
+
+    def objective(params):
+        calls.append(params)
+        if len(calls) == 20:
+            path.unlink()
+        return bowl(params)
+
+    with pytest.raises(StorageLost) as error:
+        calibrant.minimize(objective, SPACE, n_trials=30, storage=f"sqlite:///{path}")
+    assert len(calibrant.CalibratedSampler().outcomes(error.value.study)[0]) >= 12
+
+
+def test_a_journal_that_disappears_loses_nothing_either(tmp_path):
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    folder = tmp_path / "journal"
+    folder.mkdir()
+    storage = JournalStorage(JournalFileBackend(str(folder / "study.log")))
+    calls = []
+
+    def objective(params):
+        calls.append(params)
+        if len(calls) == 6:
+            for file in folder.iterdir():
+                file.unlink()
+            folder.rmdir()
+        return bowl(params)
+
+    with pytest.raises(StorageLost, match="6 evaluations"):
+        calibrant.minimize(objective, SPACE, n_trials=20, storage=storage)
 
 
 def test_other_errors_are_passed_on(monkeypatch):
@@ -125,17 +164,29 @@ def test_bad_numbers():
         calibrant.minimize(bowl, {})
     with pytest.raises(ValueError, match="written as a URL"):
         calibrant.minimize(bowl, SPACE, storage="study.db")
+    for url in ("sqlite:////no/such/folder/s.db", "nothing://here"):
+        with pytest.raises(ValueError, match="cannot be opened"):
+            calibrant.minimize(bowl, SPACE, storage=url)
 
 
 def test_a_stored_study_of_another_direction_or_job_is_refused(tmp_path):
     url = f"sqlite:///{tmp_path}/study.db"
     study = open_study({}, url, "s", "maximize")
-    same_job(study, ["python", "a.py"], ["x=1..2"])
-    same_job(study, ["python", "a.py"], ["x=1..2"])
-    with pytest.raises(ValueError, match=r"tunes something else .*a\.py"):
-        same_job(study, ["python", "b.py"], ["x=1..2"])
+    same_job(study, program="a.py", parameters=["x"])
+    same_job(study, program="a.py", parameters=["x"])
+    same_job(study, parameters=["x"])
+    with pytest.raises(ValueError, match=r"its program is 'a\.py' and not 'b\.py'"):
+        same_job(study, program="b.py", parameters=["x"])
     with pytest.raises(ValueError, match="is to maximize, not to minimize"):
         open_study({}, url, "s", "minimize")
+
+
+def test_another_space_does_not_mix_with_a_stored_one(tmp_path):
+    url = f"sqlite:///{tmp_path}/study.db"
+    calibrant.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, 3, storage=url)
+    with pytest.raises(ValueError, match="of something else"):
+        calibrant.minimize(lambda p: p["q"], {"q": (0.0, 1.0)}, 6, storage=url)
+    calibrant.minimize(lambda p: p["x"], {"x": (0.0, 2.0)}, 6, storage=url)
 
 
 def test_the_verbosity_of_optuna_is_left_as_it_was():
@@ -214,6 +265,25 @@ def test_a_review_of_a_maximisation_is_the_mirror_image():
     np.testing.assert_allclose(high.low, -low.high)
     np.testing.assert_allclose(high.pits, 1.0 - low.pits, atol=1e-12)
     np.testing.assert_array_equal(high.held, low.held)
+
+
+def test_the_best_of_a_constrained_study_is_feasible():
+    study = optuna.create_study(sampler=calibrant.CalibratedSampler(seed=0))
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        trial.set_constraint("c", 0.5 - x)
+        return x
+
+    study.optimize(objective, n_trials=15)
+    found = review(study)
+    assert found.best_number == study.best_trial.number
+    assert found.best_value >= 0.5
+
+
+def test_nothing_to_choose_is_no_error():
+    study = calibrant.minimize(lambda p: 1.0, {"x": (3, 3), "act": ["relu"]}, n_trials=2)
+    assert review(study).best_interval is None
 
 
 def test_there_must_be_something_to_review():

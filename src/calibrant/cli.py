@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -12,6 +13,7 @@ import numpy as np
 import typer
 from optuna.distributions import BaseDistribution
 from optuna.study import Study
+from optuna.trial import TrialState
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -24,13 +26,16 @@ from calibrant.demo import co2_stream
 from calibrant.forecast import Forecast
 from calibrant.gaussian import FloatArray
 from calibrant.live import live_table, print_review
-from calibrant.parameters import parse_parameter, parse_space
+from calibrant.parameters import describe, parse_parameter, parse_space
 from calibrant.recalibrate import Recalibrator
 from calibrant.report import write_stream_report, write_study_report
-from calibrant.storage import StorageLost, copy_study
+from calibrant.running import evaluated, run
+from calibrant.storage import StorageLost, save_rescued
 from calibrant.stream import Replay
 from calibrant.study_review import review
-from calibrant.tune import evaluated, open_study, run, same_job, suggest, tune_command
+from calibrant.tune import open_study, same_job, suggest, tune_command
+
+_INTERRUPTED = 130  # the exit code of a program that Ctrl-C has ended
 
 app = typer.Typer(
     help="Forecasts whose error bars are true.",
@@ -153,18 +158,46 @@ def tune(
         command.check(list(space), jobs)
         direction = "maximize" if maximize else "minimize"
         study = open_study(space, storage, study_name, direction, seed=seed)
-        same_job(study, program, param)
+        same_job(
+            study,
+            parameters=sorted(space),
+            program=program,
+            result=[json_field, result_file],
+        )
+        if report is not None and not report.parent.is_dir():
+            raise ValueError(f"The folder of the report, {report.parent}, does not exist.")
+        _print_space(space)
         if evaluated(study):
             console.print(f"Going on with {evaluated(study)} evaluations in {storage}.")
         with live_table(study, trials, console) as listener:
-            tune_command(command, space, study, trials, jobs, listener)
+            interrupted = tune_command(command, space, study, trials, jobs, listener)
+        if interrupted and not study.get_trials(states=(TrialState.COMPLETE,)):
+            raise typer.Exit(_INTERRUPTED)
         _finish(study, report, f"Tuning {' '.join(program)}")
+        if interrupted:
+            raise typer.Exit(_INTERRUPTED)
     except StorageLost as error:
-        place = Path(f"rescued-{study_name}.db")
-        copy_study(error.study, f"sqlite:///{place}")
-        _fail(f"{error} They are saved in {place}.")
+        _fail(f"{error} {_save(error)}")
     except (ValueError, TypeError, OSError, CommandFailed) as error:
         _fail(str(error))
+
+
+def _print_space(space: Mapping[str, BaseDistribution]) -> None:
+    """Say how the parameters were understood: 0..1 are two integers, 0.0..1 are not."""
+    for name, distribution in space.items():
+        console.print(f"  {name}: {describe(distribution)}")
+
+
+def _save(error: StorageLost) -> str:
+    """Save what a lost storage held; in the last resort, on the screen."""
+    for folder in (Path.cwd(), Path(tempfile.gettempdir())):
+        try:
+            return f"They are saved in {save_rescued(error.study, folder)}."
+        except Exception as reason:  # whatever it is, there is another place to try
+            errors.print(f"They cannot be saved in {folder}: {str(reason).splitlines()[0]}")
+    for trial in error.study.trials:
+        console.print_json(json.dumps({"value": trial.value, "params": trial.params}, default=str))
+    return "They are printed above."
 
 
 def _parse_parameters(texts: list[str]) -> Iterator[tuple[str, BaseDistribution]]:
@@ -183,7 +216,7 @@ def _finish(study: Study, report: Path | None, title: str) -> None:
         found = review(study)
     except ValueError as error:
         _fail(str(error))
-    print_review(found, study, console)
+    print_review(found, console)
     if report is not None:
         console.print(f"Report: {write_study_report(found, report, title)}")
 

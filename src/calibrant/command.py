@@ -12,19 +12,23 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import threading
-import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 _NAME = r"[A-Za-z_][\w.-]*"
 _PLACE = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")  # {{name}} stays {name}
+# Possessive quantifiers: a number glued to something else ("3.2s") is not a shorter one.
 _NUMBER = re.compile(
-    r"(?<![\w.])[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|inf(?:inity)?|nan)(?![\w])",
+    r"(?<![\w.])[-+]?+(?:(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+|inf(?:inity)?+|nan)(?![\w])",
     re.IGNORECASE,
 )
+_ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_]")  # colours and cursor movements
+_TAIL = 2**20  # characters of output that are looked at: the result is at the end
 
 
 class CommandFailed(Exception):
@@ -49,7 +53,7 @@ class Command:
     json_field: str | None = None
     result_file: str | None = None
     timeout: float | None = None
-    _running: set[subprocess.Popen[str]] = field(default_factory=set, init=False, repr=False)
+    _running: set[subprocess.Popen[bytes]] = field(default_factory=set, init=False, repr=False)
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
 
     def check(self, names: Sequence[str], jobs: int = 1) -> None:
@@ -58,6 +62,10 @@ class Command:
             raise ValueError("The program is missing: write it after `--`.")
         if self.timeout is not None and not self.timeout > 0:
             raise ValueError(f"`timeout > 0` must hold, but got timeout={self.timeout}.")
+        if "trial" in names:
+            raise ValueError(
+                "`trial` is the number of the trial; call the parameter something else."
+            )
         used = {name for text in self.arguments for name in _placeholders(text)}
         in_file = set(_placeholders(self.result_file or ""))
         unknown = sorted((used | in_file) - {*names, "trial"})
@@ -82,16 +90,14 @@ class Command:
         """
         values = {**params, "trial": trial}
         arguments = [_filled(text, values) for text in self.arguments]
-        started = time.time()
-        printed = self._output(arguments)
         if self.result_file is None:
-            return _read(printed, self.json_field, "the program's output")
+            return _read(self._output(arguments), self.json_field, "the program's output")
         path = Path(_filled(self.result_file, values))
+        before = _signature(path)
+        self._output(arguments)
+        if _signature(path) == before:  # what was there before says nothing about this run
+            raise CommandFailed(f"{path} was not written")
         try:
-            # A file that was there before says nothing about this run; clocks of file systems
-            # may be a little behind.
-            if path.stat().st_mtime < started - 2.0:
-                raise CommandFailed(f"{path} was not written")
             text = path.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise CommandFailed(f"{path} cannot be read: {error.strerror}") from error
@@ -109,41 +115,47 @@ class Command:
         return self._stopped.is_set()
 
     def _output(self, arguments: list[str]) -> str:
+        """Run the program to its end and return what it printed."""
         if self.stopped:
             raise CommandFailed("stopped")
+        # Files and not pipes: a child left behind in the background holds a pipe open for ever.
+        with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as complaints:
+            process = self._start(arguments, printed, complaints)
+            self._running.add(process)
+            try:
+                if self.stopped:  # between the check above and now
+                    _kill(process)
+                process.wait(timeout=self.timeout)
+            except subprocess.TimeoutExpired:
+                raise CommandFailed(f"no result after {self.timeout:g} s") from None
+            finally:
+                self._running.discard(process)
+                _kill(process)
+                process.wait()
+            if process.returncode != 0:
+                words = _tail(complaints).strip() or _tail(printed).strip() or "no output"
+                raise CommandFailed(
+                    f"{_ending(process.returncode)}: {words.splitlines()[-1][:300]}"
+                )
+            return _tail(printed)
+
+    def _start(
+        self, arguments: list[str], printed: IO[bytes], complaints: IO[bytes]
+    ) -> subprocess.Popen[bytes]:
         try:
-            process = subprocess.Popen(
+            return subprocess.Popen(
                 arguments,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
+                stdout=printed,
+                stderr=complaints,
                 start_new_session=True,  # so that what it starts can be killed with it
             )
-        except OSError as error:
-            raise CommandFailed(f"{arguments[0]} does not start: {error.strerror}") from error
-        self._running.add(process)
-        try:
-            if self.stopped:  # between the check above and now
-                _kill(process)
-            printed, complaints = process.communicate(timeout=self.timeout)
-        except subprocess.TimeoutExpired:
-            raise CommandFailed(f"no result after {self.timeout:g} s") from None
-        finally:
-            self._running.discard(process)
-            _kill(process)
-            process.wait()
-            for stream in (process.stdout, process.stderr):
-                if stream is not None:
-                    stream.close()
-        if process.returncode != 0:
-            last = (complaints.strip() or printed.strip() or "no output").splitlines()[-1]
-            raise CommandFailed(f"exit code {process.returncode}: {last[:300]}")
-        return printed
+        except (OSError, ValueError) as error:  # ValueError: an argument with a null character
+            reason = getattr(error, "strerror", None) or error
+            raise CommandFailed(f"{arguments[0]} does not start: {reason}") from error
 
 
-def _kill(process: subprocess.Popen[str]) -> None:
+def _kill(process: subprocess.Popen[bytes]) -> None:
     """Kill a program and its children; one that has ended is left alone, its children are not."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
@@ -162,27 +174,60 @@ def _filled(text: str, values: Mapping[str, Any]) -> str:
     return _PLACE.sub(fill, text)
 
 
+def _ending(code: int) -> str:
+    return f"exit code {code}" if code > 0 else f"killed by signal {-code}"
+
+
+def _tail(file: IO[bytes]) -> str:
+    """Return the end of what was written to a file, without colours."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _TAIL))
+    return _ESCAPE.sub("", file.read().decode("utf-8", errors="replace"))
+
+
+def _signature(path: Path) -> tuple[int, int, int] | None:
+    """Return what changes when a file is written, or None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
 def _read(text: str, json_field: str | None, source: str) -> float:
-    if json_field is None:
-        numbers = _NUMBER.findall(text)
-        if not numbers:
-            raise CommandFailed(f"no number in {source}")
-        value = float(numbers[-1])
-    else:
-        value = _field(text, json_field, source)
+    value = _last_number(text, source) if json_field is None else _field(text, json_field, source)
     if not math.isfinite(value):
         raise CommandFailed(f"the number in {source} is {value}")
     return value
 
 
+def _last_number(text: str, source: str) -> float:
+    text = _ESCAPE.sub("", text).replace("\N{MINUS SIGN}", "-")
+    last = deque(_NUMBER.finditer(text), maxlen=1)
+    if not last:
+        raise CommandFailed(f"no number in {source}")
+    found = last[0]
+    # 1,234.5 may be one number or the last two of a list: better to ask than to guess.
+    if re.search(r"(?<!\d)\d{1,3},$", text[: found.start()]) and re.match(r"\d{3}(\D|$)", found[0]):
+        raise CommandFailed(f"{source} ends in ...,{found[0]}: write it without commas")
+    return float(found[0])
+
+
 def _field(text: str, name: str, source: str) -> float:
-    """Return a field of the last JSON object: the whole text, or else its last line that is one."""
-    for part in [text, *reversed(text.splitlines())]:
+    """Return a field of the last JSON object that has it; ``a.b`` is a field, or one of another."""
+    decoder = json.JSONDecoder()
+    for start in reversed([place.start() for place in re.finditer(r"\{", text)]):
         try:
-            found = json.loads(part)
-            for key in name.split("."):
-                found = found[key]
-            return float(found)
-        except (ValueError, KeyError, TypeError):
+            found, _ = decoder.raw_decode(text, start)
+        except ValueError:
             continue
+        for keys in ([name], name.split(".")):
+            value = found
+            for key in keys:
+                value = value.get(key) if isinstance(value, dict) else None
+            if value is not None and not isinstance(value, bool):
+                try:
+                    return float(value)
+                except (TypeError, ValueError):
+                    continue
     raise CommandFailed(f"no JSON object with a number `{name}` in {source}")

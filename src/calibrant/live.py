@@ -14,10 +14,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from calibrant.running import ERROR_KEY, Listener, evaluated
 from calibrant.study_review import COVERAGE, Review
-from calibrant.tune import ERROR_KEY, Listener, evaluated
 
 _ROWS = 8  # trials in the table
+_ENOUGH = 5  # forecasts come due before an interval is called calibrated
 
 
 @contextmanager
@@ -34,29 +35,31 @@ def live_table(study: Study, n_trials: int, console: Console) -> Iterator[Listen
     if not console.is_terminal:
         yield lambda study, trial: console.print(_line(study, trial), soft_wrap=True)
         return
-    with Live(Group(_table(study), bar), console=console, refresh_per_second=4) as live:
 
-        def show(study: Study, trial: FrozenTrial) -> None:
-            bar.update(task, completed=evaluated(study))
-            live.update(Group(_table(study), bar))
+    def picture() -> Group:  # drawn by the clock, so that what is running is seen
+        return Group(_table(study), bar)
 
-        yield show
+    with Live(get_renderable=picture, console=console, refresh_per_second=2):
+        yield lambda study, trial: bar.update(task, completed=evaluated(study))
 
 
-def print_review(review: Review, study: Study, console: Console) -> None:
+def print_review(review: Review, console: Console) -> None:
     """Print the best setting, its calibrated interval, and how often such intervals held."""
-    settings = ", ".join(f"{name}={_short(v)}" for name, v in review.best_params.items())
-    console.print(f"Best: {_value(study, review.best_number)} in trial {review.best_number}")
+    settings = ", ".join(f"{name}={value!r}" for name, value in review.best_params.items())
+    console.print(f"Best: {review.best_value:.6g} in trial {review.best_number}")
     console.print(f"  {settings}", soft_wrap=True)
-    low, high = review.best_interval
-    console.print(
-        f"  if evaluated again: {low:.6g} to {high:.6g} (calibrated {COVERAGE:.0%} interval)"
-    )
+    if review.best_interval is not None:
+        low, high = review.best_interval
+        kind = "calibrated" if review.held.size >= _ENOUGH else "not yet calibrated"
+        console.print(
+            f"  if evaluated again: {low:.6g} to {high:.6g} ({kind} {COVERAGE:.0%} interval)"
+        )
     if review.held.size:
         console.print(
             f"Such intervals, given before each evaluation, held "
             f"{int(review.held.sum())} of {review.held.size} times ({review.held.mean():.0%}); "
-            f"the model's own held {review.raw_held.mean():.0%}."
+            f"the model's own held {review.raw_held.mean():.0%}.",
+            soft_wrap=True,
         )
     if review.failed:
         console.print(f"{review.failed} trials failed.")
@@ -66,7 +69,9 @@ def _table(study: Study) -> Table:
     trials = study.get_trials(deepcopy=False)
     best = _best(study, trials)
     title = "no result yet" if best is None else f"best {best.value:.6g} (trial {best.number})"
-    table = Table("trial", "settings", "value", title=title, expand=False)
+    table = Table("trial", "settings", "value", title=title)
+    for column in table.columns[1:]:  # one line a trial, whatever it says
+        column.no_wrap, column.overflow = True, "ellipsis"
     started = [trial for trial in trials if trial.state != TrialState.WAITING]
     for trial in started[-_ROWS:]:
         settings = Text(" ".join(f"{n}={_short(v)}" for n, v in trial.params.items()))
@@ -86,10 +91,6 @@ def _best(study: Study, trials: list[FrozenTrial]) -> FrozenTrial | None:
     sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     return min(complete, key=lambda trial: sign * (trial.value or 0.0), default=None)
-
-
-def _value(study: Study, number: int) -> str:
-    return f"{study.get_trials(deepcopy=False)[number].value:.6g}"
 
 
 def _outcome(trial: FrozenTrial) -> str:

@@ -23,7 +23,7 @@ _HELP = (
 def parse_space(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
     """Return Optuna distributions of parameters given as text, tuples, lists or distributions.
 
-    * ``(low, high)``: a range, of integers if both are, else of floats
+    * ``(low, high)``: a range, of integers if both are, else of floats; ``(low, high, "log")``
     * ``["relu", "tanh"]``: choices
     * ``"1e-5..1e-1:log"``: as on the command line, see :func:`parse_parameter`
     * any Optuna distribution
@@ -44,8 +44,8 @@ def parse_parameter(text: str) -> tuple[str, BaseDistribution]:
 def parse_values(name: str, text: str) -> BaseDistribution:
     """Return the distribution of ``low..high``, ``…:log``, ``…:step``, or choices."""
     low, dots, rest = text.partition("..")
-    if not dots:
-        choices = [_value(part.strip()) for part in text.split(",")]
+    if not dots or not _looks_numeric(low) or not rest:  # `../a,../b` are choices
+        choices = [_choice(part.strip()) for part in text.split(",")]
         if not text or any(choice == "" for choice in choices):
             raise ValueError(f"`{name}` has an empty choice in {text!r}; {_HELP}.")
         return _choices(name, choices)
@@ -59,13 +59,30 @@ def parse_values(name: str, text: str) -> BaseDistribution:
     return _range(name, (*ends,), log=how == "log")
 
 
+def describe(distribution: BaseDistribution) -> str:
+    """Say in words what a parameter may be."""
+    match distribution:
+        case CategoricalDistribution():
+            return "one of " + ", ".join(map(repr, distribution.choices))
+        case FloatDistribution() | IntDistribution():
+            kind = "an integer" if isinstance(distribution, IntDistribution) else "a number"
+            step = distribution.step
+            steps = f" in steps of {step:g}" if step not in (None, 1) else ""
+            scale = ", even in its logarithm" if distribution.log else ""
+            return f"{kind} from {distribution.low:g} to {distribution.high:g}{steps}{scale}"
+    return repr(distribution)
+
+
 def _distribution(name: str, value: Any) -> BaseDistribution:
     if isinstance(value, BaseDistribution):
         return value
     if isinstance(value, str):
         return parse_values(name, value)
-    if isinstance(value, tuple) and len(value) == 2 and all(_is_number(end) for end in value):
-        return _range(name, value)
+    if isinstance(value, tuple) and all(_is_number(end) for end in value[:2]):
+        if len(value) == 2:
+            return _range(name, value)
+        if len(value) == 3 and value[2] == "log":
+            return _range(name, value[:2], log=True)
     if isinstance(value, Sequence):
         return _choices(name, list(value))
     raise TypeError(f"`{name}` is neither a range nor choices: {value!r}; {_HELP}.")
@@ -110,6 +127,10 @@ def _number(name: str, text: str, whole: str) -> float:
     return float(value) if isinstance(value, float) else int(value)
 
 
+def _looks_numeric(text: str) -> bool:
+    return "/" not in text and text.strip() != ""
+
+
 def _value(text: str) -> Any:
     """Return an integer, a float or the text itself."""
     for kind in (int, float):
@@ -118,3 +139,9 @@ def _value(text: str) -> Any:
         except ValueError:
             continue
     return text
+
+
+def _choice(text: str) -> Any:
+    """Return a number only where it is written as the program will be given it: not 007 or 1e5."""
+    value = _value(text)
+    return value if str(value) == text else text

@@ -139,15 +139,15 @@ def _write(path: str | Path, title: str, note: str, table: str, parts: Sequence[
 
 
 def _best_table(review: Review) -> str:
-    low, high = review.best_interval
-    rows = [(f"best value (trial {review.best_number})", f"{review.best_so_far[-1]:.6g}")]
+    rows = [(f"best value (trial {review.best_number})", f"{review.best_value:.6g}")]
     rows += [
         (name, f"{value:.6g}" if isinstance(value, float) else str(value))
         for name, value in review.best_params.items()
     ]
-    rows.append(
-        (f"{COVERAGE:.0%} interval of another evaluation there", f"{low:.6g} to {high:.6g}")
-    )
+    if review.best_interval is not None:
+        low, high = review.best_interval
+        again = f"{COVERAGE:.0%} interval of another evaluation there"
+        rows.append((again, f"{low:.6g} to {high:.6g}"))
     if review.held.size:
         rows.append(
             (

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 
 import optuna
 from optuna.exceptions import ExperimentalWarning, StorageInternalError
@@ -34,28 +37,40 @@ def open_storage(storage: str | BaseStorage | None) -> BaseStorage | None:
             f"A storage is written as a URL such as sqlite:///study.db, but got {storage!r}."
         )
     options = {"connect_args": {"timeout": _PATIENCE}} if storage.startswith("sqlite") else {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExperimentalWarning)  # of heartbeats, in Optuna since 2.5
-        return RDBStorage(
-            storage,
-            engine_kwargs=options,
-            heartbeat_interval=_HEARTBEAT,
-            grace_period=_GRACE,
-            heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(max_retry=_RETRIES),
-        )
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)  # of heartbeats, since Optuna 2.5
+            return RDBStorage(
+                storage,
+                engine_kwargs=options,
+                heartbeat_interval=_HEARTBEAT,
+                grace_period=_GRACE,
+                heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(max_retry=_RETRIES),
+            )
+    except (SQLAlchemyError, ImportError) as error:
+        reason = str(error.__cause__ or error).strip().splitlines()[0]
+        raise ValueError(f"The storage {storage} cannot be opened: {reason}") from error
 
 
-def lost(error: BaseException | None) -> BaseException | None:
-    """Return the storage's own complaint behind an error, if there is one.
+def lost(study: Study, error: BaseException) -> BaseException | None:
+    """Return the storage's own complaint behind an error, if the storage is gone.
 
-    Optuna may fail an assertion of its own while it handles it.
+    Optuna may fail an assertion of its own while it handles the storage's error, so it is looked
+    for behind the error as well; and storages of other kinds are simply tried.
     """
     from sqlalchemy.exc import SQLAlchemyError  # Optuna loads it with its first database
 
-    while error is not None:
-        if isinstance(error, (StorageInternalError, SQLAlchemyError)):
-            return error.__cause__ or error
-        error = error.__cause__ or error.__context__
+    behind: BaseException | None = error
+    while behind is not None:
+        if isinstance(behind, (StorageInternalError, SQLAlchemyError)):
+            return behind.__cause__ or behind
+        behind = behind.__cause__ or behind.__context__
+    try:
+        study.get_trials(deepcopy=False)
+    except Exception as complaint:
+        return complaint
     return None
 
 
@@ -66,12 +81,16 @@ def rescued(study: Study, trials: Sequence[FrozenTrial]) -> Study:
     return copy
 
 
-def copy_study(study: Study, storage: str) -> None:
-    """Write a study's trials to another storage."""
+def save_rescued(study: Study, folder: Path) -> Path:
+    """Write a study's trials to a new SQLite file in a folder, and return where."""
+    stem = re.sub(r"\W+", "-", study.study_name) or "study"
+    path = next(
+        path
+        for number in itertools.count()
+        if not (path := folder / f"rescued-{stem}{f'-{number}' if number else ''}.db").exists()
+    )
     copy = optuna.create_study(
-        storage=storage,
-        study_name=study.study_name,
-        directions=study.directions,
-        load_if_exists=True,
+        storage=f"sqlite:///{path}", study_name=study.study_name, directions=study.directions
     )
     copy.add_trials(study.trials)
+    return path

@@ -29,8 +29,9 @@ class Review:
     values: FloatArray
     best_so_far: FloatArray
     best_number: int
+    best_value: float
     best_params: dict[str, Any]
-    best_interval: tuple[float, float]  # of another evaluation there
+    best_interval: tuple[float, float] | None  # of another evaluation there, if a model has one
     failed: int
     forecast_numbers: list[int]
     outcomes: FloatArray  # the values that were forecast
@@ -68,7 +69,10 @@ def review(study: Study) -> Review:
         raise ValueError("No trial of the study has finished with a finite value.")
     values = np.array([sign * r.values[0] for r in known.values() if r.values is not None])
     best_so_far = sign * np.minimum.accumulate(sign * values)
-    best_number = list(known)[int(np.argmin(sign * values))]
+    # As in Optuna, the best is among those that meet all constraints, if any does.
+    feasible = [all(limit <= 0.0 for limit in r.constraints.values()) for r in known.values()]
+    penalty = np.where(feasible, 0.0, np.inf) if any(feasible) else 0.0
+    best_number = list(known)[int(np.argmin(sign * values + penalty))]
     recalibrator, rows = SHOWN, []
     forecast_numbers = [number for number, record in known.items() if record.forecasts]
     for number in forecast_numbers:
@@ -87,15 +91,21 @@ def review(study: Study) -> Review:
         recalibrator = recalibrator.observe(raw, outcome)
     outcomes, raw_pits, pits, low, high, raw_low, raw_high = np.array(rows).reshape(-1, 7).T
     best_params = study.get_trials(deepcopy=False)[best_number].params
-    sampler = study.sampler if isinstance(study.sampler, CalibratedSampler) else CalibratedSampler()
-    (forecast,) = sampler.forecasts(study, [best_params])
+    best_interval = None
+    if archive.search_space():  # with nothing to choose there is nothing to model
+        sampler = study.sampler
+        if not isinstance(sampler, CalibratedSampler):
+            sampler = CalibratedSampler()
+        (forecast,) = sampler.forecasts(study, [best_params])
+        best_interval = _ends(recalibrator.calibrate(forecast[0]).interval(COVERAGE), sign)
     return Review(
         numbers=list(known),
         values=values,
         best_so_far=best_so_far,
         best_number=best_number,
+        best_value=float(values[list(known).index(best_number)]),
         best_params=best_params,
-        best_interval=_ends(recalibrator.calibrate(forecast[0]).interval(COVERAGE), sign),
+        best_interval=best_interval,
         failed=len(study.get_trials(deepcopy=False, states=(TrialState.FAIL,))),
         forecast_numbers=forecast_numbers,
         outcomes=outcomes,

@@ -7,9 +7,7 @@ finishes what is missing.
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -28,17 +26,12 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from calibrant.command import Command, CommandFailed
 from calibrant.parameters import parse_space
+from calibrant.running import ERROR_KEY, Listener, evaluated, quiet_optuna, run
 from calibrant.sampler import CalibratedSampler
-from calibrant.storage import StorageLost, lost, open_storage, rescued
+from calibrant.storage import open_storage
 from calibrant.study_history import INTERRUPTED
 
-logger = logging.getLogger(__name__)
-
 _JOB = "calibrant:job"  # user attribute of a study: what it tunes
-ERROR_KEY = "error"  # of the user attribute that says why a trial failed
-_GIVE_UP = 5  # failures in a row without any success: the objective is broken, not the setting
-
-Listener = Callable[[Study, FrozenTrial], None]
 
 
 def minimize(
@@ -79,6 +72,7 @@ def minimize(
     """
     distributions = parse_space(space)
     study = open_study(distributions, storage, study_name, "minimize", sampler, seed)
+    same_job(study, parameters=sorted(distributions))
 
     def evaluate(trial: Trial) -> float:
         return objective(suggest(trial, distributions))
@@ -95,11 +89,11 @@ def tune_command(
     n_trials: int,
     n_jobs: int = 1,
     listener: Listener | None = None,
-) -> None:
+) -> bool:
     """Tune a program until the study has ``n_trials`` evaluations, or until Ctrl-C.
 
     What was running at Ctrl-C is killed and marked as interrupted: it says nothing about its
-    parameters.
+    parameters. Returns whether there was one.
     """
     command.check(list(distributions), n_jobs)
 
@@ -112,7 +106,7 @@ def tune_command(
             trial.set_user_attr(ERROR_KEY, str(failure))
             raise
 
-    run(study, evaluate, n_trials, n_jobs, None, listener, on_interrupt=command.stop)
+    return run(study, evaluate, n_trials, n_jobs, None, listener, on_interrupt=command.stop)
 
 
 def open_study(
@@ -125,7 +119,7 @@ def open_study(
 ) -> Study:
     """Return the study of that name, new or as it was left."""
     sampler = sampler or CalibratedSampler(search_space=distributions, seed=seed)
-    with _quiet_optuna():
+    with quiet_optuna():
         study = optuna.create_study(
             storage=open_storage(storage),
             study_name=study_name,
@@ -141,18 +135,22 @@ def open_study(
     return study
 
 
-def same_job(study: Study, program: Sequence[str], parameters: Sequence[str]) -> None:
-    """Raise if the study was started with another program or other parameters; note the present."""
-    job = {"program": list(program), "parameters": sorted(parameters)}
+def same_job(study: Study, **job: Any) -> None:
+    """Raise if the study was started for something else; note what it is for.
+
+    Two problems in one study would be modelled as one. What is compared is what was noted: the
+    names of parameters, and on the command line the program and how its result is read.
+    """
     known = study.user_attrs.get(_JOB)
     if known is None:
         study.set_user_attr(_JOB, job)
-    elif known != job:
-        raise ValueError(
-            f"The stored study `{study.study_name}` tunes something else "
-            f"({' '.join(known['program'])}; {', '.join(known['parameters'])}); "
-            "choose another --study-name or --storage."
-        )
+        return
+    for part in known.keys() & job.keys():
+        if known[part] != job[part]:
+            raise ValueError(
+                f"The stored study `{study.study_name}` is of something else: its {part} is "
+                f"{known[part]!r} and not {job[part]!r}; choose another name or storage."
+            )
 
 
 def suggest(trial: Trial, distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:
@@ -171,102 +169,6 @@ def suggest(trial: Trial, distributions: Mapping[str, BaseDistribution]) -> dict
             case CategoricalDistribution():
                 params[name] = trial.suggest_categorical(name, dist.choices)
     return params
-
-
-def evaluated(study: Study) -> int:
-    """Return how many trials of a study have finished, but not those that were interrupted."""
-    finished = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
-    trials = study.get_trials(deepcopy=False, states=finished)
-    return sum(INTERRUPTED not in trial.user_attrs for trial in trials)
-
-
-def run(
-    study: Study,
-    evaluate: Callable[[Trial], float],
-    n_trials: int,
-    n_jobs: int = 1,
-    timeout: float | None = None,
-    listener: Listener | None = None,
-    on_interrupt: Callable[[], None] = lambda: None,
-) -> None:
-    """Run Optuna's loop until the study has ``n_trials`` evaluations, whoever made them."""
-    if n_trials < 1:
-        raise ValueError(f"`n_trials >= 1` must hold, but got n_trials={n_trials}.")
-    if n_jobs < 1:
-        raise ValueError(f"`n_jobs >= 1` must hold, but got n_jobs={n_jobs}.")
-    missing = n_trials - evaluated(study)
-    if missing <= 0:
-        return
-    errors: list[Exception] = []
-    lock = threading.Lock()
-    before = study.get_trials(states=(TrialState.COMPLETE,))
-    made: list[FrozenTrial] = []  # a copy of what was evaluated here, should the storage be lost
-
-    def guarded(trial: Trial) -> float:
-        try:
-            value = float(evaluate(trial))
-        except Exception as error:
-            errors.append(error)
-            trial.set_user_attr(ERROR_KEY, trial.user_attrs.get(ERROR_KEY) or repr(error))
-            raise
-        if np.isfinite(value):
-            made.append(
-                optuna.create_trial(
-                    params=trial.params, distributions=trial.distributions, value=value
-                )
-            )
-        return value
-
-    def after(study: Study, trial: FrozenTrial) -> None:
-        with lock:
-            if listener is not None:
-                listener(study, trial)
-            if evaluated(study) >= n_trials or _hopeless(study, errors):
-                study.stop()
-
-    try:
-        with _quiet_optuna():
-            study.optimize(
-                guarded,
-                n_trials=missing,
-                n_jobs=n_jobs,
-                timeout=timeout,
-                catch=(Exception,),
-                callbacks=[after],
-            )
-    except KeyboardInterrupt:
-        on_interrupt()
-        logger.warning("Stopped; the study keeps the %d evaluations made.", evaluated(study))
-    except Exception as error:
-        complaint = lost(error)
-        if complaint is None:
-            raise
-        on_interrupt()
-        copy = rescued(study, [*before, *made])
-        raise StorageLost(
-            f"The storage of `{study.study_name}` is gone ({str(complaint).splitlines()[0]}); "
-            f"its {len(copy.trials)} evaluations are in the `study` of this error.",
-            copy,
-        ) from error
-    if errors and _hopeless(study, errors):
-        raise errors[-1]
-
-
-def _hopeless(study: Study, errors: list[Exception]) -> bool:
-    """Whether the objective has only raised so far: a mistake in it, most likely."""
-    succeeded = (TrialState.COMPLETE, TrialState.PRUNED)
-    return len(errors) >= _GIVE_UP and not study.get_trials(deepcopy=False, states=succeeded)
-
-
-@contextmanager
-def _quiet_optuna() -> Iterator[None]:
-    """Keep Optuna from a line a trial while something else shows the progress."""
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(max(before, optuna.logging.ERROR))
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)
 
 
 @contextmanager

@@ -1,0 +1,177 @@
+"""Running a study: Optuna's loop, losing nothing when it is stopped or its storage disappears."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import optuna
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from calibrant.storage import StorageLost, lost, rescued
+from calibrant.study_history import INTERRUPTED
+
+logger = logging.getLogger(__name__)
+
+ERROR_KEY = "error"  # of the user attribute that says why a trial failed
+_GIVE_UP = 5  # failures in a row without any success: the objective is broken, not the setting
+
+Listener = Callable[[Study, FrozenTrial], None]
+
+
+def evaluated(study: Study) -> int:
+    """Return how many trials of a study have finished, but not those that were interrupted."""
+    finished = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
+    trials = study.get_trials(deepcopy=False, states=finished)
+    return sum(INTERRUPTED not in trial.user_attrs for trial in trials)
+
+
+def run(
+    study: Study,
+    evaluate: Callable[[Trial], float],
+    n_trials: int,
+    n_jobs: int = 1,
+    timeout: float | None = None,
+    listener: Listener | None = None,
+    on_interrupt: Callable[[], None] | None = None,
+) -> bool:
+    """Run Optuna's loop until the study has ``n_trials`` evaluations, whoever made them.
+
+    Args:
+        study: what to add trials to.
+        evaluate: the objective.
+        n_trials: how many evaluations the study shall have.
+        n_jobs: how many at the same time, in threads.
+        timeout: seconds after which no new evaluation starts.
+        listener: called after each trial.
+        on_interrupt: called at Ctrl-C (and where it is given, when the process is told to end) to
+            stop what is running.
+
+    Returns:
+        Whether the run was interrupted.
+    """
+    if n_trials < 1:
+        raise ValueError(f"`n_trials >= 1` must hold, but got n_trials={n_trials}.")
+    if n_jobs < 1:
+        raise ValueError(f"`n_jobs >= 1` must hold, but got n_jobs={n_jobs}.")
+    missing = n_trials - evaluated(study)
+    if missing <= 0:
+        return False
+    errors: list[Exception] = []
+    lock = threading.Lock()
+    before = study.get_trials(states=(TrialState.COMPLETE,))
+    made: list[FrozenTrial] = []  # a copy of what was evaluated here, should the storage be lost
+
+    def guarded(trial: Trial) -> float:
+        try:
+            value = float(evaluate(trial))
+        except KeyboardInterrupt:
+            trial.set_user_attr(INTERRUPTED, True)  # no fault of these parameters
+            raise
+        except Exception as error:
+            errors.append(error)
+            trial.set_user_attr(ERROR_KEY, trial.user_attrs.get(ERROR_KEY) or repr(error))
+            raise
+        if np.isfinite(value):
+            made.append(_copy(study, trial, value))
+        return value
+
+    def after(study: Study, trial: FrozenTrial) -> None:
+        with lock:
+            if listener is not None:
+                listener(study, trial)
+            if evaluated(study) >= n_trials or _hopeless(study, errors):
+                study.stop()
+
+    try:
+        with quiet_optuna(), _signals(study, on_interrupt):
+            study.optimize(
+                guarded,
+                n_trials=missing,
+                n_jobs=n_jobs,
+                timeout=timeout,
+                catch=(Exception,),
+                callbacks=[after],
+            )
+    except KeyboardInterrupt:
+        logger.warning("Stopped; the study keeps the %d evaluations made.", evaluated(study))
+        return True
+    except Exception as error:
+        complaint = lost(study, error)
+        if complaint is None:
+            raise
+        if on_interrupt is not None:
+            on_interrupt()
+        copy = rescued(study, [*before, *made])
+        raise StorageLost(
+            f"The storage of `{study.study_name}` is gone ({str(complaint).splitlines()[0]}); "
+            f"its {len(copy.trials)} evaluations are in the `study` of this error.",
+            copy,
+        ) from error
+    if errors and _hopeless(study, errors):
+        logger.error("Gave up after %d trials, all of which failed.", len(errors))
+        raise errors[-1]
+    return False
+
+
+def _copy(study: Study, trial: Trial, value: float) -> FrozenTrial:
+    """Return an evaluation with its forecast, as far as the storage still gives it."""
+    try:
+        attributes = study._storage.get_trial_system_attrs(trial._trial_id)
+    except Exception:  # the storage may be gone already; its loss is reported elsewhere
+        attributes = {}
+    return optuna.create_trial(
+        params=trial.params,
+        distributions=trial.distributions,
+        value=value,
+        system_attrs=dict(attributes),
+    )
+
+
+@contextmanager
+def _signals(study: Study, on_interrupt: Callable[[], None] | None) -> Iterator[None]:
+    """At Ctrl-C, stop what is running before Optuna waits for it.
+
+    Where there is something to stop, being told to end (SIGTERM, SIGHUP) is the same: programs
+    must not be left behind. Only the main thread may ask for signals; others go without.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        study._stop_flag = True  # no other trial is started, by any thread
+        if on_interrupt is not None:
+            on_interrupt()
+        raise KeyboardInterrupt
+
+    names = ["SIGINT"] if on_interrupt is None else ["SIGINT", "SIGTERM", "SIGHUP"]
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    before = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _hopeless(study: Study, errors: list[Exception]) -> bool:
+    """Whether the objective has only raised so far: a mistake in it, most likely."""
+    succeeded = (TrialState.COMPLETE, TrialState.PRUNED)
+    return len(errors) >= _GIVE_UP and not study.get_trials(deepcopy=False, states=succeeded)
+
+
+@contextmanager
+def quiet_optuna() -> Iterator[None]:
+    """Keep Optuna from a line a trial while something else shows the progress."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(max(before, optuna.logging.ERROR))
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)
