@@ -174,6 +174,13 @@ def test_integers_and_categories():
         np.testing.assert_allclose(cube.snap(x[None].copy())[0], x)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_small_cube_is_gone_through_once(seed):
+    axis = Axis(tuple((np.arange(3) + 0.5) / 3))
+    optimizer = search(bowl, Optimizer([axis, axis], seed=seed), 9)
+    assert len({tuple(x) for x, _ in optimizer._told}) == 9
+
+
 def test_a_model_of_quantiles():
     class Neighbours:
         """Quantiles of the outcomes of the nearest points, wider the further these are."""
@@ -202,6 +209,9 @@ def test_a_model_of_quantiles():
     ("call", "kind", "complaint"),
     [
         (lambda: Optimizer(0), ValueError, "dim >= 1"),
+        (lambda: Optimizer(1.0), TypeError, "must be an integer, or a list of axes"),
+        (lambda: Optimizer(2).tell([0.5, 0.5], None), TypeError, "must be a number"),
+        (lambda: Optimizer(2).tell([0.5, 0.5], [1.0, 2.0]), TypeError, "must be a number"),
         (lambda: Optimizer([]), ValueError, "at least one parameter"),
         (lambda: Optimizer(2, n_initial=-1), ValueError, "n_initial >= 0"),
         (lambda: Optimizer(2, design="hexagonal"), ValueError, "hexagonal"),

@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+import warnings
 
 import numpy as np
 import optuna
@@ -403,6 +404,60 @@ def test_a_finite_space_is_exhausted_before_anything_is_repeated():
     points = [tuple(sorted(t.params.items())) for t in study.trials]
     assert len(set(points[:10])) == 10
     assert len(points) == 14
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_a_small_space_is_gone_through_once(seed, n_jobs):
+    space = {"n": IntDistribution(0, 2), "c": CategoricalDistribution(["a", "b", "c"])}
+    study = a_study(CalibratedSampler(seed=seed, search_space=space))
+
+    def objective(trial):
+        return trial.suggest_int("n", 0, 2) + len(trial.suggest_categorical("c", ["a", "b", "c"]))
+
+    study.optimize(objective, n_trials=9, n_jobs=n_jobs)
+    assert len({tuple(sorted(t.params.items())) for t in study.trials}) == 9
+
+
+def test_workers_with_the_same_seed_do_not_draw_the_same():
+    study = a_study()
+    points = []
+    for _ in range(2):  # two workers that know nothing of each other's first trial
+        study.sampler = CalibratedSampler(seed=0)
+        points.append(study.ask().suggest_float("x", 0, 1))
+    assert points[0] != points[1]
+
+
+def test_the_rest_of_a_partly_enqueued_trial_is_optimised():
+    study = a_study(CalibratedSampler(seed=0, n_startup_trials=8))
+    study.optimize(bowl, n_trials=20)
+    study.enqueue_trial({"x": 0.9})
+    study.optimize(bowl, n_trials=1)
+    last = study.trials[-1].params
+    assert last["x"] == 0.9
+    assert last["y"] == pytest.approx(0.8, abs=0.15)  # the best there, and not any
+
+
+@pytest.mark.parametrize("value", ["abc", None, float("nan"), 7.0])
+def test_an_enqueued_value_that_is_none_fails_its_trial_at_most(value):
+    study = a_study(CalibratedSampler(seed=0, n_startup_trials=3))
+    study.optimize(bowl, n_trials=4)
+    study.enqueue_trial({"x": value, "y": 0.5})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Optuna warns of a value out of range
+        study.optimize(bowl, n_trials=3, catch=(Exception,))
+    assert len(study.trials) == 7
+    assert not study.get_trials(states=(TrialState.RUNNING,))
+
+
+def test_a_narrowed_range_does_not_spoil_what_is_known():
+    def run(*highs):
+        study = a_study(CalibratedSampler(seed=0))
+        for high in highs:
+            study.optimize(lambda t, h=high: (t.suggest_float("x", 0, h) - 1.3) ** 2, n_trials=12)
+        return min(t.value for t in study.trials[-12:])
+
+    assert run(100.0, 2.0) < 1e-4
 
 
 def test_spaces_with_nothing_to_choose():

@@ -60,10 +60,28 @@ def test_single_valued_parameters_have_no_coordinate():
     assert list(space.coordinates) == ["x"]
 
 
-def test_a_value_outside_its_present_range_sits_at_the_end():
-    space = Space({"x": FloatDistribution(0.0, 1.0)})
-    assert space.row({"x": 7.0}) == 1.0
-    assert space.row({"x": -7.0}) == 0.0
+def test_a_value_outside_its_present_range_lies_outside_the_cube():
+    space = Space({"x": FloatDistribution(0.0, 2.0), "l": FloatDistribution(1.0, 10.0, log=True)})
+    np.testing.assert_allclose(space.row({"x": 7.0, "l": 100.0}), [2.0, 3.5])
+    np.testing.assert_allclose(space.row({"x": -1e9, "l": -1.0}), [-10.0, -10.0])
+
+
+def test_values_that_are_none_are_left_out():
+    space = Space({"x": FloatDistribution(0.0, 1.0), "c": CategoricalDistribution(["a", "b"])})
+    assert space.to_internal({"x": "abc", "c": "z"}) == {}
+    assert space.to_internal({"x": float("nan"), "c": None}) == {}
+    assert space.to_internal({"x": 3.0, "c": "a"}) == {"c": 0.0}
+
+
+def test_steps_are_written_as_people_write_them():
+    space = Space({"x": FloatDistribution(0.0, 1.0, step=0.1)})
+    values = [space.internal(np.array([u]))["x"] for u in (0.05, 0.3, 0.65)]
+    assert [str(value) for value in values] == ["0.0", "0.3", "0.7"]
+
+
+def test_a_range_without_room_has_no_coordinate():
+    narrow = FloatDistribution(1e10, np.nextafter(1e10, np.inf), log=True)
+    assert list(Space({"n": narrow, "x": FloatDistribution(0, 1)}).coordinates) == ["x"]
 
 
 def test_an_empty_space_is_refused():

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from calibrant import checks
 from calibrant.gaussian import FloatArray
 from calibrant.models.protocol import FittedModel, KnowsLeaveOneOut, KnowsOneStepAhead, Model
 from calibrant.outcomes import Outcomes, leave_one_out, time_series
@@ -45,7 +46,8 @@ class CalibrationSet:
     first: int = 2
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "splits", Splits(self.splits))
+        splits = checks.choice("calibration_set", Splits, self.splits)
+        object.__setattr__(self, "splits", splits)
         if not 0.0 <= self.in_doubt <= 1.0:
             raise ValueError(f"`0 <= in_doubt <= 1` must hold, but got in_doubt={self.in_doubt}.")
         if self.first < 1:

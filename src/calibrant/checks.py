@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.gaussian import FloatArray
+
+Chosen = TypeVar("Chosen", bound=StrEnum)
 
 
 def as_floats(name: str, value: ArrayLike) -> FloatArray:
@@ -99,6 +104,15 @@ def one_outcome_each(batch: tuple[int, ...], y: ArrayLike) -> FloatArray:
             f"{y.shape} for a forecast of shape {batch}."
         )
     return y
+
+
+def choice(name: str, choices: type[Chosen], value: str) -> Chosen:
+    """Return one of a set of named choices, or say which there are."""
+    try:
+        return choices(value)
+    except ValueError:
+        known = ", ".join(f'"{one.value}"' for one in choices)
+        raise ValueError(f"`{name}` must be one of {known}, but got {value!r}.") from None
 
 
 def coverage_level(coverage: float) -> float:

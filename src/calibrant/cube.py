@@ -6,14 +6,15 @@ some values; an :class:`Axis` lists them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant import checks
 from calibrant.gaussian import FloatArray
 
 
@@ -121,9 +122,24 @@ class Cube:
         points = (rng.random(self.dim) + np.arange(1, count + 1)[:, None] * steps) % 1.0
         return self.snap(points)
 
+    def untaken(self, rng: np.random.Generator, taken: Set[bytes]) -> FloatArray:
+        """Return a random point that is not taken; where all are, any."""
+        points = self.every_point() if self.size <= SMALL else self.spread(64, rng)
+        free = [x for x, key in zip(points, keys(points), strict=True) if key not in taken]
+        choice = free or points
+        return np.asarray(choice[rng.integers(len(choice))])
+
+    def fixed(self, values: Mapping[int, float]) -> Cube:
+        """Return the part of the cube in which some coordinates have given values."""
+        axes = tuple(
+            replace(axis, values=(values[column],), rounding=None) if column in values else axis
+            for column, axis in enumerate(self.axes)
+        )
+        return Cube(axes, self.absent)
+
     def design(self, kind: Design | str, count: int, rng: np.random.Generator) -> FloatArray:
         """Return ``count`` first points."""
-        match Design(kind):
+        match checks.choice("design", Design, kind):
             case Design.RANDOM:
                 points = rng.random((count, self.dim))
             case Design.LATIN:
@@ -158,6 +174,7 @@ class Cube:
         return self.snap(np.concatenate(moved)) if moved else np.empty((0, self.dim))
 
 
+SMALL = 2000  # points of a finite cube that can all be looked at
 MIDDLE = 0.5  # where a coordinate is that does not exist
 _KRONECKER = 10  # dimensions up to which the sequence is even on every axis
 _FEW = 16  # values that are all tried; of more, a logarithmic selection reaches every one in steps
@@ -177,4 +194,6 @@ def as_cube(cube: int | Cube | Sequence[Axis]) -> Cube:
         if cube < 1:
             raise ValueError(f"`dim >= 1` must hold, but got dim={cube}.")
         return Cube.continuous(int(cube))
-    return Cube(tuple(cube))  # type: ignore[arg-type]
+    if not isinstance(cube, Sequence) or not all(isinstance(axis, Axis) for axis in cube):
+        raise TypeError(f"`dim` must be an integer, or a list of axes, but got {cube!r}.")
+    return Cube(tuple(cube))

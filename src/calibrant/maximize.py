@@ -13,13 +13,12 @@ import numpy as np
 from scipy.optimize import minimize
 
 from calibrant.acquisition import Criterion
-from calibrant.cube import MIDDLE, Cube, keys
+from calibrant.cube import MIDDLE, SMALL, Cube, keys
 from calibrant.gaussian import FloatArray
 
 _SCREENED = 512  # points: a few per lengthscale, and as cheap as two descents
 _AROUND = 128  # points near the best so far: in many dimensions screening alone misses them
 _STARTS = 5  # descents: more did not find better points in 6 dimensions
-_EXHAUSTIVE = 2000  # points of a finite cube that are all looked at
 _ROUNDS = 4  # of changing one integer or category at a time
 
 
@@ -43,9 +42,9 @@ def maximize(
     if not cube.free.size:  # chance does not hit the same real number twice
         candidates = _untaken(candidates, taken)
     if not candidates.shape[0]:  # all there is has been taken
-        return np.asarray(cube.spread(1, rng)[0])
+        return cube.untaken(rng, taken)
     values = criterion(candidates)[0]
-    if cube.size <= _EXHAUSTIVE:
+    if cube.size <= SMALL:
         return np.asarray(candidates[np.argmax(values)])
     starts = candidates[_largest(values, _STARTS)]
     ends = _climb(criterion, cube, starts, rng)
@@ -60,12 +59,12 @@ def maximize(
     if not final.shape[0]:
         final = _untaken(candidates, taken)
     if not final.shape[0]:
-        return np.asarray(cube.spread(1, rng)[0])
+        return cube.untaken(rng, taken)
     return np.asarray(final[np.argmax(criterion(final)[0])])
 
 
 def _candidates(cube: Cube, rng: np.random.Generator, near: FloatArray) -> FloatArray:
-    if cube.size <= _EXHAUSTIVE:
+    if cube.size <= SMALL:
         return cube.every_point()
     groups = [cube.spread(_SCREENED, rng)]
     if near.shape[0]:

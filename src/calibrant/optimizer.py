@@ -100,14 +100,14 @@ class Optimizer:
             )
         if np.any((point < 0.0) | (point > 1.0)):
             raise ValueError(f"`x` must lie in the unit cube, but got x={point}.")
-        outcome = float(checks.as_floats("y", y))
+        outcome = checks.as_floats("y", y)
+        if y is None or outcome.shape != ():
+            raise TypeError(f"`y` must be a number, but got {y!r}; NaN means a failed evaluation.")
         (key,) = keys(point[None])
         suggestion = self._pending.pop(key, None)
-        if not np.isfinite(outcome):
-            outcome = float("nan")
-        elif suggestion is not None and suggestion.forecasts:
+        if np.isfinite(outcome) and suggestion is not None and suggestion.forecasts:
             self._outcomes = self._outcomes.record(suggestion.forecasts[0], outcome)
-        self._told.append((point, outcome))
+        self._told.append((point, float(outcome) if np.isfinite(outcome) else float("nan")))
 
     def forecast(self, X: ArrayLike) -> Forecast:
         """Forecast outcomes at the rows of X, calibrated by all forecasts that came due so far."""
@@ -133,10 +133,14 @@ class Optimizer:
 
     def _next(self) -> Suggestion:
         history = self._history()
-        if self._design and len(self._told) + len(self._pending) < self._n_initial:
-            return Suggestion(self._design.pop(0))
-        if not history.Y.size:  # every evaluation failed or is running: there is nothing to model
-            return Suggestion(self._cube.spread(1, self._rng)[0])
+        known = frozenset(keys(np.concatenate([history.X, history.failed, history.pending])))
+        while self._design and len(self._told) + len(self._pending) < self._n_initial:
+            x = self._design.pop(0)
+            if keys(x[None])[0] not in known:  # in a small space a design repeats itself
+                return Suggestion(x)
+        # Nothing may have succeeded yet: then there is nothing to model.
+        if not history.Y.size or len(self._told) + len(self._pending) < self._n_initial:
+            return Suggestion(self._cube.untaken(self._rng, known))
         suggestion = self._policy.suggest(history, self._cube, self._rng, self._fits)
         self._fits = suggestion.fits
         return suggestion

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from calibrant import checks
 from calibrant.acquisition import Acquisition
 from calibrant.calibration_set import CalibrationSet, Splits
 from calibrant.cube import Design, keys
@@ -66,11 +68,11 @@ class CalibratedSampler(BaseSampler):
 
     def __init__(
         self,
+        *,
         model: Model = MODEL,
         recalibrator: Recalibrator | None = RECALIBRATOR,
-        acquisition: Acquisition = ACQUISITION,
         calibration_set: CalibrationSet | Splits | str = CALIBRATION_SET,
-        *,
+        acquisition: Acquisition = ACQUISITION,
         n_startup_trials: int | None = None,
         design: Design | str = Design.LATIN,
         repeats: bool = False,
@@ -84,11 +86,10 @@ class CalibratedSampler(BaseSampler):
             )
         self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats)
         self._n_startup_trials = n_startup_trials
-        self._design = Design(design)
+        self._design = checks.choice("design", Design, design)
         self._search_space = dict(search_space or {})
         self._seed = seed
         self._rng = np.random.default_rng(seed)
-        self._independent = RandomSampler(seed=seed)
         self._lock = threading.RLock()
         self._archive = Archive()
         self._last: tuple[Mapping[str, BaseDistribution], Fits] = ({}, ())
@@ -129,11 +130,15 @@ class CalibratedSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        return self._independent.sample_independent(study, trial, param_name, param_distribution)
+        # Workers with the same seed must not draw the same: the trial decides, and the name.
+        seed = self._seed if self._seed is not None else int(self._rng.integers(2**31))
+        entropy = [seed, trial.number, zlib.crc32(param_name.encode())]
+        drawn = int(np.random.default_rng(entropy).integers(2**31))
+        random = RandomSampler(seed=drawn)
+        return random.sample_independent(study, trial, param_name, param_distribution)
 
     def reseed_rng(self) -> None:
         self._rng = np.random.default_rng()
-        self._independent.reseed_rng()
 
     def outcomes(self, study: Study) -> tuple[Outcomes, ...]:
         """Return the online calibration set of each objective: scores of forecasts come due."""
@@ -194,8 +199,13 @@ class CalibratedSampler(BaseSampler):
             return Suggestion(space.row(space.existing({**space.internal(x), **fixed})))
         fits = self._fit(history, space)
         if len(fixed) < space.cube.dim:
-            x = self._policy.choose(history, space.cube, self._rng, fits)
-            fixed = {**space.internal(x), **fixed}
+            given = {
+                column: float(space.row(fixed)[column])
+                for column, name in enumerate(space.coordinates)
+                if name in fixed
+            }
+            cube = space.cube.fixed(given) if given else space.cube
+            fixed = {**space.internal(self._policy.choose(history, cube, self._rng, fits)), **fixed}
         return self._policy.forecast(space.row(space.existing(fixed)), history, fits)
 
     def _fit(self, history: History, space: Space) -> Fits:
@@ -211,13 +221,14 @@ class CalibratedSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, space: Space, history: History, startup: int
     ) -> FloatArray:
         """Return the trial's own point of a design that all workers share."""
+        known = np.concatenate([history.X, history.failed, history.pending])
+        taken = frozenset(keys(known))
         if trial.number < startup:
             rng = np.random.default_rng(self._design_seed(study))
             x = space.cube.design(self._design, startup, rng)[trial.number]
-            taken = np.concatenate([history.X, history.failed, history.pending])
-            if keys(x[None])[0] not in keys(taken):
+            if keys(x[None])[0] not in taken:
                 return np.asarray(x)
-        return np.asarray(space.cube.spread(1, self._rng)[0])
+        return space.cube.untaken(self._rng, taken)
 
     def _design_seed(self, study: Study) -> int:
         """Return the seed of the design, drawn by the first worker that needs it."""

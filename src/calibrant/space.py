@@ -23,6 +23,7 @@ from optuna.distributions import (
 from calibrant.cube import MIDDLE, Axis, Cube
 from calibrant.gaussian import FloatArray
 
+_FAR = 10.0  # cubes away: no outcome there tells anything about this one
 _LISTED = 256  # values that the search goes through one by one; longer lists are rounded to
 
 # A parameter's value as Optuna stores it: a float; of a category, its index.
@@ -67,6 +68,9 @@ class Space:
             for name, distribution in sorted(self.distributions.items())
             if not distribution.single()
         }
+        coordinates = {  # a range so narrow that its ends are one number leaves nothing to choose
+            name: c for name, c in coordinates.items() if c.from_unit(0.0) != c.from_unit(1.0)
+        }
         object.__setattr__(self, "coordinates", coordinates)
         axes = tuple(coordinate.axis for coordinate in coordinates.values())
         cube = Cube(axes, self._absent if self.conditions else None)
@@ -75,13 +79,14 @@ class Space:
     def row(self, params: Internal) -> FloatArray:
         """Return the point of some internal values; a parameter that is not there is in the middle.
 
-        Values outside their range, from before the range was changed, are moved to its end.
+        A value from before the range was changed may lie outside the cube, where it belongs.
         """
         point = np.full(self.cube.dim, MIDDLE)
         for column, (name, coordinate) in enumerate(self.coordinates.items()):
             if name in params:
                 point[column] = coordinate.to_unit(params[name])
-        return np.asarray(np.clip(point, 0.0, 1.0))
+        # A logarithmic range may have been a linear one: there is no logarithm of zero.
+        return np.asarray(np.clip(np.nan_to_num(point, nan=MIDDLE), -_FAR, 1.0 + _FAR))
 
     def internal(self, x: FloatArray) -> dict[str, float]:
         """Return the internal values of a point, without parameters that do not exist there."""
@@ -116,11 +121,16 @@ class Space:
 
     def to_internal(self, params: Mapping[str, Any]) -> dict[str, float]:
         """Return internal values of the parameters that are part of the space."""
-        return {
-            name: coordinate.distribution.to_internal_repr(params[name])
-            for name, coordinate in self.coordinates.items()
-            if name in params and _is_choice(coordinate.distribution, params[name])
-        }
+        internal = {}
+        for name, coordinate in self.coordinates.items():
+            if name in params:
+                try:
+                    value = coordinate.distribution.to_internal_repr(params[name])
+                except (ValueError, TypeError):
+                    continue  # no value of this parameter; Optuna says so when it is asked for
+                if coordinate.distribution._contains(value):
+                    internal[name] = value
+        return internal
 
     def external(self, params: Internal) -> dict[str, Any]:
         """Return parameters as the objective sees them."""
@@ -182,10 +192,6 @@ def _listed(distribution: BaseDistribution) -> list[float]:
     return []
 
 
-def _is_choice(distribution: BaseDistribution, value: Any) -> bool:
-    return not isinstance(distribution, CategoricalDistribution) or value in distribution.choices
-
-
 def _count(distribution: FloatDistribution | IntDistribution) -> int:
     """Return how many values a stepped distribution has."""
     step = distribution.step
@@ -218,7 +224,7 @@ def _continuous(distribution: FloatDistribution) -> Coordinate:
         return Coordinate(
             distribution,
             Axis(),
-            lambda value: (np.log(value) - start) / span,
+            lambda value: _log(value, start, span),
             lambda u: float(np.clip(np.exp(start + u * span), low, high)),
         )
     # Halves, as the difference of the largest floats is not one.
@@ -252,8 +258,17 @@ def _stepped(
         distribution,
         axis,
         lambda value: (np.round((value - low) / step) + 0.5) / count,
-        lambda u: min(low + index(u) * step, high),  # 204 steps of 0.1 are more than 20.4
+        lambda u: min(_tidy(low + index(u) * step), high),  # 204 steps of 0.1 are more than 20.4
     )
+
+
+def _tidy(value: float) -> float:
+    """Return 0.3 for 0.30000000000000004."""
+    return float(f"{value:.14g}")
+
+
+def _log(value: float, start: float, span: float) -> float:
+    return float((np.log(value) - start) / span) if value > 0.0 else -_FAR
 
 
 def _log_integers(distribution: IntDistribution) -> Coordinate:
@@ -273,6 +288,4 @@ def _log_integers(distribution: IntDistribution) -> Coordinate:
         axis = Axis(tuple(((np.log(values) - start) / span).tolist()))
     else:
         axis = Axis(rounding=rounded)
-    return Coordinate(
-        distribution, axis, lambda value: float((np.log(value) - start) / span), from_unit
-    )
+    return Coordinate(distribution, axis, lambda value: _log(value, start, span), from_unit)

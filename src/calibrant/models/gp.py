@@ -62,7 +62,7 @@ class GaussianProcess:
     noise: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "outputs", Outputs(self.outputs))
+        object.__setattr__(self, "outputs", checks.choice("outputs", Outputs, self.outputs))
         if self.noise is not None:
             checks.not_negative("noise", self.noise)
 
