@@ -162,7 +162,7 @@ def test_one_outcome_more_than_the_first_training_set_is_scored():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: CalibrationSet("k-fold"), "'k-fold' is not a valid Splits"),
+        (lambda: CalibrationSet("k-fold"), "`calibration_set` must be one of"),
         (lambda: CalibrationSet(first=0), "`first >= 1` must hold, but got first=0"),
     ],
 )

@@ -512,7 +512,7 @@ def test_any_data_gives_a_usable_fit(rows):
         (lambda: GaussianProcess().fit(X, Y, noise=[0.1, 0.2]), "One `noise`, or one an outcome"),
         (lambda: GaussianProcess().fit(X, Y, noise=np.full(N, -1.0)), "`noise >= 0`"),
         (lambda: GaussianProcess(noise=-1.0), "`noise >= 0` must hold, but got noise=-1"),
-        (lambda: GaussianProcess(outputs="cubic"), "'cubic' is not a valid Outputs"),
+        (lambda: GaussianProcess(outputs="cubic"), "`outputs` must be one of"),
         (lambda: at("rbf").predict(np.full((1, 2), np.nan)), "`X` must be finite"),
         (lambda: at("rbf").refit(X, Y[:-1]), "`X` must have shape"),
         (lambda: GaussianProcess().log_likelihood(X, Y[:3], np.zeros(3)), "`X` must have shape"),
