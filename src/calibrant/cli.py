@@ -3,48 +3,39 @@
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import numpy as np
 import typer
-from optuna.distributions import BaseDistribution
-from optuna.study import Study
-from optuna.trial import TrialState
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 import calibrant
 from calibrant import checks, demo_tuning
-from calibrant.command import Command, CommandFailed
+from calibrant.cli_tune import finish, tune
 from calibrant.csv_files import read_forecasts, write_quantiles
 from calibrant.demo import co2_stream
 from calibrant.forecast import Forecast
 from calibrant.gaussian import FloatArray
-from calibrant.live import live_table, print_review
-from calibrant.parameters import describe, parse_parameter, parse_space
+from calibrant.live import live_table
 from calibrant.recalibrate import Recalibrator
-from calibrant.report import write_stream_report, write_study_report
-from calibrant.running import evaluated, run
-from calibrant.storage import StorageLost, save_rescued
+from calibrant.report import write_stream_report
+from calibrant.running import run
 from calibrant.stream import Replay
-from calibrant.study_review import review
-from calibrant.tune import open_study, same_job, suggest, tune_command
-
-_INTERRUPTED = 130  # the exit code of a program that Ctrl-C has ended
+from calibrant.terminal import console, fail
+from calibrant.tune import open_study, suggest
 
 app = typer.Typer(
-    help="Forecasts whose error bars are true.",
+    help="Bayesian optimisation, and forecasts, whose error bars are true.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-console = Console(markup=False, highlight=False)  # file names are not markup
-errors = Console(markup=False, highlight=False, stderr=True)
+
+
+app.command()(tune)
 
 
 class Kind(StrEnum):
@@ -61,7 +52,7 @@ class Kind(StrEnum):
 def main(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
-    """Forecasts whose error bars are true."""
+    """Bayesian optimisation, and forecasts, whose error bars are true."""
     if version:
         console.print(calibrant.__version__)
         raise typer.Exit
@@ -89,7 +80,7 @@ def demo(
         else:
             _tuning_demo(report)
     except (ImportError, OSError) as error:
-        _fail(str(error))
+        fail(str(error))
 
 
 def _stream_demo(report: Path) -> None:
@@ -108,117 +99,7 @@ def _tuning_demo(report: Path) -> None:
     trials = demo_tuning.TRIALS
     with live_table(study, trials, console) as listener:
         run(study, lambda trial: objective(suggest(trial, space)), trials, listener=listener)
-    _finish(study, report, demo_tuning.TITLE)
-
-
-@app.command()
-def tune(
-    program: Annotated[
-        list[str],
-        typer.Argument(
-            help="After `--`: the program and its arguments, with {name} where a parameter goes; "
-            "{trial} is the number of the trial."
-        ),
-    ],
-    param: Annotated[
-        list[str],
-        typer.Option(
-            "--param",
-            "-p",
-            help="lr=1e-5..1e-1:log, layers=1..8, drop=0..0.5:0.1 (steps), act=relu,tanh",
-        ),
-    ],
-    trials: Annotated[int, typer.Option(help="Evaluations the study shall have in all.")] = 50,
-    jobs: Annotated[int, typer.Option(help="Programs to run at the same time.")] = 1,
-    storage: Annotated[
-        str, typer.Option(help="Where the study is kept; run the same again to go on with it.")
-    ] = "sqlite:///calibrant.db",
-    study_name: Annotated[str, typer.Option(help="Its name there.")] = "calibrant",
-    maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better.")] = False,
-    json_field: Annotated[
-        str | None,
-        typer.Option(help="Read this field of the JSON printed last, instead of the last number."),
-    ] = None,
-    result_file: Annotated[
-        str | None, typer.Option(help="Read the result from this file; may contain {trial}.")
-    ] = None,
-    timeout: Annotated[
-        float | None, typer.Option(help="Seconds after which an evaluation has failed.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of all random choices.")] = None,
-    report: Annotated[Path | None, typer.Option(help="HTML page to write.")] = None,
-) -> None:
-    """Tune any program: the number it prints last is made as low as possible.
-
-    calibrant tune -p lr=1e-5..1e-1:log -p layers=1..8 -- python train.py --lr {lr} -n {layers}
-    """
-    command = Command(program, json_field, result_file, timeout)
-    try:
-        space = parse_space(dict(_parse_parameters(param)))
-        command.check(list(space), jobs)
-        direction = "maximize" if maximize else "minimize"
-        study = open_study(space, storage, study_name, direction, seed=seed)
-        same_job(
-            study,
-            parameters=sorted(space),
-            program=program,
-            result=[json_field, result_file],
-        )
-        if report is not None and not report.parent.is_dir():
-            raise ValueError(f"The folder of the report, {report.parent}, does not exist.")
-        _print_space(space)
-        if evaluated(study):
-            console.print(f"Going on with {evaluated(study)} evaluations in {storage}.")
-        with live_table(study, trials, console) as listener:
-            interrupted = tune_command(command, space, study, trials, jobs, listener)
-        if interrupted and not study.get_trials(states=(TrialState.COMPLETE,)):
-            raise typer.Exit(_INTERRUPTED)
-        _finish(study, report, f"Tuning {' '.join(program)}")
-        if interrupted:
-            raise typer.Exit(_INTERRUPTED)
-    except StorageLost as error:
-        _fail(f"{error} {_save(error)}")
-    except (ValueError, TypeError, OSError, CommandFailed) as error:
-        _fail(str(error))
-
-
-def _print_space(space: Mapping[str, BaseDistribution]) -> None:
-    """Say how the parameters were understood: 0..1 are two integers, 0.0..1 are not."""
-    for name, distribution in space.items():
-        console.print(f"  {name}: {describe(distribution)}")
-
-
-def _save(error: StorageLost) -> str:
-    """Save what a lost storage held; in the last resort, on the screen."""
-    for folder in (Path.cwd(), Path(tempfile.gettempdir())):
-        try:
-            return f"They are saved in {save_rescued(error.study, folder)}."
-        except Exception as reason:  # whatever it is, there is another place to try
-            errors.print(f"They cannot be saved in {folder}: {str(reason).splitlines()[0]}")
-    for trial in error.study.trials:
-        console.print_json(json.dumps({"value": trial.value, "params": trial.params}, default=str))
-    return "They are printed above."
-
-
-def _parse_parameters(texts: list[str]) -> Iterator[tuple[str, BaseDistribution]]:
-    seen: set[str] = set()
-    for text in texts:
-        name, distribution = parse_parameter(text)
-        if name in seen:
-            raise ValueError(f"The parameter `{name}` is given twice.")
-        seen.add(name)
-        yield name, distribution
-
-
-def _finish(study: Study, report: Path | None, title: str) -> None:
-    """Print what was found and write the page, if anything was."""
-    try:
-        found = review(study)
-    except ValueError as error:
-        _fail(str(error))
-    print_review(found, console)
-    if report is not None:
-        console.print(f"Report: {write_study_report(found, report, title)}")
+    finish(study, report, demo_tuning.TITLE)
 
 
 @app.command()
@@ -277,7 +158,7 @@ def recalibrate(
             part.replace(state)
             console.print(f"Recalibrator: {state}, {recalibrator!r}")
     except (ValueError, TypeError, OSError) as error:
-        _fail(str(error))
+        fail(str(error))
 
 
 def _parse_levels(text: str) -> list[float]:
@@ -345,8 +226,3 @@ def _print_summary(replay: Replay) -> None:
         name_shown = f"{name} (m = 20 levels)" if name == "calibration score" else name
         table.add_row(name_shown, f"{before:.4g}", f"{summary['calibrated'][name]:.4g}")
     console.print(table)
-
-
-def _fail(message: str) -> NoReturn:
-    errors.print(f"Error: {message}", style="red")
-    raise typer.Exit(1)
