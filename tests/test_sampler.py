@@ -470,6 +470,14 @@ def test_spaces_with_nothing_to_choose():
         study.tell(trial, 1.0)
 
 
+def test_a_range_without_room_is_no_reason_to_stop():
+    high = float(np.nextafter(1e10, np.inf))
+    study = a_study()
+    study.optimize(lambda t: t.suggest_float("n", 1e10, high, log=True) * 0 + 1.0, n_trials=7)
+    study.optimize(lambda t: t.suggest_float("d", 0.0, 5e-324) + 1.0, n_trials=7)
+    assert len(study.get_trials(states=(TrialState.COMPLETE,))) == 14
+
+
 def test_repeats_are_allowed_where_asked_for():
     space = {"n": IntDistribution(0, 3)}
     study = a_study(CalibratedSampler(seed=0, repeats=True, n_startup_trials=4))

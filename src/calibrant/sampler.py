@@ -33,7 +33,7 @@ from calibrant.policy import (
     initial_size,
 )
 from calibrant.recalibrate import Recalibrator
-from calibrant.space import Internal, Space
+from calibrant.space import Internal, Space, searchable
 from calibrant.study_history import Archive, running_points, store
 
 _ATTEMPTS = 8  # at a point that no other worker has just taken
@@ -99,12 +99,12 @@ class CalibratedSampler(BaseSampler):
     ) -> dict[str, BaseDistribution]:
         with self._lock:
             self._archive.update(study)
-            return {**self._search_space, **self._archive.search_space()}
+            return searchable({**self._search_space, **self._archive.search_space()})
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        searched = {name: dist for name, dist in search_space.items() if not dist.single()}
+        searched = searchable(search_space)
         if not searched:
             return {}
         # One suggestion at a time in this process: the next one must know of it.
@@ -119,7 +119,7 @@ class CalibratedSampler(BaseSampler):
         fixed = trial.system_attrs.get("fixed_params", {})
         with self._lock:
             self._archive.update(study)
-            searched = {**self._search_space, **self._archive.search_space()}
+            searched = searchable({**self._search_space, **self._archive.search_space()})
             if fixed and searched and set(searched) <= set(fixed):
                 self._place(study, trial, self._archive.space(searched))
 
@@ -197,16 +197,14 @@ class CalibratedSampler(BaseSampler):
         if history.Y.shape[0] < startup:
             x = self._startup_point(study, trial, space, history, startup)
             return Suggestion(space.row(space.existing({**space.internal(x), **fixed})))
-        fits = self._fit(history, space)
-        if len(fixed) < space.cube.dim:
-            given = {
-                column: float(space.row(fixed)[column])
-                for column, name in enumerate(space.coordinates)
-                if name in fixed
-            }
+        fits, point = self._fit(history, space), dict(fixed)
+        if len(fixed) < space.cube.dim:  # choose what was not given
+            columns = {name: column for column, name in enumerate(space.coordinates)}
+            given = {columns[name]: float(space.row(fixed)[columns[name]]) for name in fixed}
             cube = space.cube.fixed(given) if given else space.cube
-            fixed = {**space.internal(self._policy.choose(history, cube, self._rng, fits)), **fixed}
-        return self._policy.forecast(space.row(space.existing(fixed)), history, fits)
+            chosen = self._policy.choose(history, cube, self._rng, fits)
+            point = {**space.internal(chosen), **fixed}
+        return self._policy.forecast(space.row(space.existing(point)), history, fits)
 
     def _fit(self, history: History, space: Space) -> Fits:
         """Fit the models, going on from the last fits if the parameters are still the same."""

@@ -65,11 +65,7 @@ class Space:
     def __post_init__(self) -> None:
         coordinates = {
             name: _coordinate(distribution)
-            for name, distribution in sorted(self.distributions.items())
-            if not distribution.single()
-        }
-        coordinates = {  # a range so narrow that its ends are one number leaves nothing to choose
-            name: c for name, c in coordinates.items() if c.from_unit(0.0) != c.from_unit(1.0)
+            for name, distribution in sorted(searchable(self.distributions).items())
         }
         object.__setattr__(self, "coordinates", coordinates)
         axes = tuple(coordinate.axis for coordinate in coordinates.values())
@@ -147,7 +143,24 @@ def union(
     every: dict[str, BaseDistribution] = {}
     for distributions in spaces:
         every.update(distributions)
-    return {name: dist for name, dist in sorted(every.items()) if not dist.single()}
+    return searchable(dict(sorted(every.items())))
+
+
+def searchable(distributions: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
+    """Return the parameters that leave something to choose.
+
+    Those with one value do not; nor does a range so narrow that its ends come out as one number.
+    """
+    return {name: dist for name, dist in distributions.items() if not _is_single(dist)}
+
+
+def _is_single(distribution: BaseDistribution) -> bool:
+    if distribution.single():
+        return True
+    with np.errstate(all="ignore"):
+        coordinate = _coordinate(distribution)
+        low, high = coordinate.from_unit(0.0), coordinate.from_unit(1.0)
+        return not (coordinate.to_unit(low) < coordinate.to_unit(high))
 
 
 def conditions(
@@ -220,7 +233,7 @@ def _coordinate(distribution: BaseDistribution) -> Coordinate:
 def _continuous(distribution: FloatDistribution) -> Coordinate:
     low, high = distribution.low, distribution.high
     if distribution.log:
-        start, span = np.log(low), np.log(high) - np.log(low)
+        start, span = np.log(low), (np.log(high) - np.log(low)) or 1.0
         return Coordinate(
             distribution,
             Axis(),
@@ -228,7 +241,7 @@ def _continuous(distribution: FloatDistribution) -> Coordinate:
             lambda u: float(np.clip(np.exp(start + u * span), low, high)),
         )
     # Halves, as the difference of the largest floats is not one.
-    half = high / 2.0 - low / 2.0
+    half = (high / 2.0 - low / 2.0) or 1.0
     return Coordinate(
         distribution,
         Axis(),
