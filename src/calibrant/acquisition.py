@@ -5,7 +5,7 @@ a function of points to be maximised. Gaussian models work in their own units an
 any other model is read through the quantiles of its recalibrated forecasts, without gradients.
 
 In a model's own units g(y), expected improvement weighs improvements by g′. That is on purpose: it
-makes the criterion blind to a rescaling of the outcomes, and searched better than improvement in y.
+makes the criterion blind to a rescaling of the outcomes.
 Quantile bounds, probabilities and draws are the same in both units.
 """
 

@@ -62,7 +62,7 @@ def print_review(review: Review, console: Console) -> None:
             soft_wrap=True,
         )
     if review.failed:
-        console.print(f"{review.failed} trials failed.")
+        console.print(f"{review.failed} trial{'s' if review.failed > 1 else ''} failed.")
 
 
 def _table(study: Study) -> Table:

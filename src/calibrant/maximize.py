@@ -16,9 +16,9 @@ from calibrant.acquisition import Criterion
 from calibrant.cube import MIDDLE, SMALL, Cube, keys
 from calibrant.gaussian import FloatArray
 
-_SCREENED = 512  # points: a few per lengthscale, and as cheap as two descents
+_SCREENED = 512  # points, all valued in one matrix product
 _AROUND = 128  # points near the best so far: in many dimensions screening alone misses them
-_STARTS = 5  # descents: more did not find better points in 6 dimensions
+_STARTS = 5  # climbs, made at once
 _ROUNDS = 4  # of changing one integer or category at a time
 
 

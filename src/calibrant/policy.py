@@ -194,7 +194,7 @@ class Policy:
         """Return the function of points to maximise."""
         objectives = history.Y.shape[1]
         model = self._on(cube)
-        # What is known about a failed point is about its objective; constraints it just fails.
+        # The bound on a failed point is on its objective; its constraints are as the worst seen.
         unknown = np.full(history.failed.shape[0], np.nan)
         bounds = [history.failed_at_least] * objectives + [unknown] * (len(fits) - objectives)
         believed = [

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-import numpy as np
 import optuna
 from optuna.distributions import (
     BaseDistribution,
@@ -183,18 +182,19 @@ def _progress_bar(study: Study, n_trials: int) -> Iterator[Listener]:
     )
 
     columns = (
-        TextColumn("best {task.fields[best]:.6g}"),
+        TextColumn("{task.fields[best]}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=n_trials, completed=evaluated(study), best=np.nan)
+        task = bar.add_task("", total=n_trials, completed=evaluated(study), best="")
 
         def show(study: Study, trial: FrozenTrial) -> None:
             complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-            best = min((t.value for t in complete if t.value is not None), default=np.nan)
-            bar.update(task, completed=evaluated(study), best=best)
+            best = min((t.value for t in complete if t.value is not None), default=None)
+            shown = "" if best is None else f"best {best:.6g}"
+            bar.update(task, completed=evaluated(study), best=shown)
 
         yield show
