@@ -14,7 +14,7 @@ from calibrant import LeaderRecalibrator, Mixture, Normal, OnlineRecalibrator, Q
 from calibrant.forecast_dict import forecast_from_dict, forecast_to_dict
 from calibrant.shape import LocationScale, compose
 from calibrant.transformed import Transformed, transformed
-from calibrant.transforms import MonotoneMap, Outputs, fit_map
+from calibrant.transforms import Outputs, PowerMap, fit_map
 from calibrant.warped import WarpedNormal
 
 rng = np.random.default_rng(0)
@@ -101,11 +101,11 @@ def test_slope_is_the_derivative(outputs, y):
 @pytest.mark.parametrize("power", [-1.0, -0.3, 0.0, 0.5, 1.0, 1.7, 2.0, 3.0])
 def test_powers_are_those_of_scipy(power):
     t = np.array([-3.0, -0.4, 0.0, 0.2, 5.0])
-    yeo_johnson = MonotoneMap(True, power, centre=1.0, unit=2.0, mean=0.3, std=0.7)
+    yeo_johnson = PowerMap(True, power, centre=1.0, unit=2.0, mean=0.3, std=0.7)
     expected = (stats.yeojohnson(t, lmbda=power) - 0.3) / 0.7
     np.testing.assert_allclose(yeo_johnson(1.0 + 2.0 * t), expected, rtol=1e-12, atol=1e-12)
     t = np.array([0.02, 0.4, 1.0, 5.0])
-    box_cox = MonotoneMap(False, power, centre=1.0, unit=2.0, mean=0.3, std=0.7, floor=0.01)
+    box_cox = PowerMap(False, power, centre=1.0, unit=2.0, mean=0.3, std=0.7, floor=0.01)
     expected = (stats.boxcox(t, lmbda=power) - 0.3) / 0.7
     np.testing.assert_allclose(box_cox(1.0 + 2.0 * t), expected, rtol=1e-12, atol=1e-12)
 
@@ -113,7 +113,7 @@ def test_powers_are_those_of_scipy(power):
 @pytest.mark.parametrize("power", [-1.0, -0.3, 0.0, 0.5, 1.0, 1.7, 2.0, 3.0])
 @pytest.mark.parametrize("signed", [True, False], ids=["yeo-johnson", "box-cox"])
 def test_inverse_and_slope_at_every_power(power, signed):
-    m = MonotoneMap(signed, power, 1.0, 2.0, 0.3, 0.7, floor=0.0 if signed else 0.05)
+    m = PowerMap(signed, power, 1.0, 2.0, 0.3, 0.7, floor=0.0 if signed else 0.05)
     y = 1.0 + 2.0 * np.array([-3.0, -0.4, 0.04, 0.06, 0.2, 1.3, 5.0])
     np.testing.assert_allclose(m.inverse(m(y)), y, rtol=1e-10)
     slope = (m(y + 1e-6) - m(y - 1e-6)) / 2e-6
@@ -215,17 +215,17 @@ def test_outcomes_of_any_scale_have_std_one(outputs):
 
 
 def test_beyond_the_range_of_a_bounded_map_lies_infinity():
-    bounded = MonotoneMap(True, -1.0)  # below 1, for positive outcomes
+    bounded = PowerMap(True, -1.0)  # below 1, for positive outcomes
     assert bounded.inverse(1.5) == np.inf
-    assert MonotoneMap(True, 3.0).inverse(-1.5) == -np.inf
+    assert PowerMap(True, 3.0).inverse(-1.5) == -np.inf
     np.testing.assert_array_equal(bounded.inverse([-np.inf, np.inf]), [-np.inf, np.inf])
-    assert MonotoneMap(False, -1.0, floor=0.1).inverse(1.5) == np.inf
+    assert PowerMap(False, -1.0, floor=0.1).inverse(1.5) == np.inf
 
 
 def test_maps_are_plain_values(outputs, y):
     m = fit_map(outputs, y)
-    assert MonotoneMap(**m.to_dict()) == m
-    assert MonotoneMap(**json.loads(json.dumps(m.to_dict()))) == m
+    assert PowerMap(**m.to_dict()) == m
+    assert PowerMap(**json.loads(json.dumps(m.to_dict()))) == m
 
 
 @pytest.mark.parametrize(
@@ -248,9 +248,9 @@ RIGHT = fit_map("yeo-johnson", DATA["right"])
 UNBOUNDED = {  # powers from 0 to 2 reach every outcome, so that expectations exist
     "fitted": fit_map("yeo-johnson", DATA["normal"]),
     "log": fit_map("log", DATA["right"]),
-    "bent down": MonotoneMap(True, 0.4, 1.0, 2.0),
-    "bent up": MonotoneMap(True, 1.7, 1.0, 2.0),
-    "box-cox": MonotoneMap(False, 0.5, 0.0, 2.0, 0.3, 0.7, 0.05),
+    "bent down": PowerMap(True, 0.4, 1.0, 2.0),
+    "bent up": PowerMap(True, 1.7, 1.0, 2.0),
+    "box-cox": PowerMap(False, 0.5, 0.0, 2.0, 0.3, 0.7, 0.05),
 }
 MAPS = {**UNBOUNDED, "right": RIGHT, "left": fit_map("yeo-johnson", DATA["left"])}
 INNER = {
@@ -338,7 +338,7 @@ def test_expectations_at_tiny_and_huge_scales(scale):
 
 def test_expectations_are_finite_where_quantiles_are_not():
     """Above 1 this map has no outcome: a forecast that reaches there has infinite quantiles."""
-    forecast = Transformed(Normal([0.9, 0.0], [0.5, 0.1]), MonotoneMap(True, -1.0))
+    forecast = Transformed(Normal([0.9, 0.0], [0.5, 0.1]), PowerMap(True, -1.0))
     assert forecast.quantile(0.999)[0] == np.inf
     assert np.isfinite([forecast.mean(), forecast.std(), forecast.crps([0.5, 0.5])]).all()
 
@@ -356,7 +356,7 @@ def test_an_affine_map_of_a_normal_is_a_normal():
 
 
 def test_an_affine_map_agrees_with_the_general_form():
-    normal, m = Normal([0.0, 1.0], [1.0, 0.5]), MonotoneMap(False, 1.0, 3.0, 2.0, 0.1, 0.4, 0.05)
+    normal, m = Normal([0.0, 1.0], [1.0, 0.5]), PowerMap(False, 1.0, 3.0, 2.0, 0.1, 0.4, 0.05)
     short, general = transformed(normal, m), Transformed(normal, m)
     y = np.array([2.0, 5.0])
     np.testing.assert_allclose(short.score(y), general.score(y), rtol=1e-12)

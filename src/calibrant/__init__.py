@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from calibrant.study_review import review
     from calibrant.tune import minimize
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "CalibratedSampler",

@@ -37,7 +37,7 @@ Rule = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray, FloatArr
 class Belief:
     """What is believed about one outcome: a model, how to recalibrate it, and what to beat."""
 
-    fitted: FittedModel | GaussianBelief
+    fitted: FittedModel
     shape: Forecast
     best: float  # in the model's units if it has any, else in those of outcomes
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from calibrant.forecast import Forecast, Mixture, Normal
 from calibrant.quantiles import Quantiles
+from calibrant.tanh_map import TanhMap
 from calibrant.transformed import Transformed
-from calibrant.transforms import MonotoneMap
+from calibrant.transforms import PowerMap
 
 _LEVELS = np.arange(1, 100) / 100  # of any forecast that has no form of its own here
 
@@ -53,7 +54,8 @@ def forecast_from_dict(state: Mapping[str, Any]) -> Forecast:
         case {"kind": "normal", "mean": mean, "std": std}:
             return Normal(mean, std)
         case {"kind": "transformed", "forecast": inner, "outputs": outputs}:
-            return Transformed(forecast_from_dict(inner), MonotoneMap(**outputs))
+            kind = TanhMap if "heights" in outputs else PowerMap
+            return Transformed(forecast_from_dict(inner), kind(**outputs))
         case {"kind": "mixture", "weights": weights, "means": means, "stds": stds}:
             return Mixture(weights, means, stds)
         case {"kind": "quantiles", "levels": levels, "values": values}:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from calibrant.cells import CellForecast
 from calibrant.forecast import Forecast, Normal
 from calibrant.gaussian import FloatArray
-from calibrant.transforms import MonotoneMap
+from calibrant.transforms import MonotoneMap, PowerMap
 
 
 class Transformed(CellForecast):
@@ -24,7 +24,7 @@ class Transformed(CellForecast):
         self.forecast, self.outputs = forecast, outputs
 
     def __repr__(self) -> str:
-        return f"Transformed({self.forecast!r}, power={self.outputs.power:g})"
+        return f"Transformed({self.forecast!r}, {self.outputs!r})"
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -45,7 +45,7 @@ class Transformed(CellForecast):
 
 def transformed(forecast: Forecast, outputs: MonotoneMap) -> Forecast:
     """Return the forecast of y, given that of g(y), in the simplest form that is exact."""
-    if outputs.is_affine and isinstance(forecast, Normal):
+    if isinstance(outputs, PowerMap) and outputs.is_affine and isinstance(forecast, Normal):
         mean = outputs.inverse(forecast.mean())
         with np.errstate(over="ignore"):
             std = forecast.std() * outputs.std * outputs.unit

@@ -1,12 +1,14 @@
 """Monotone maps of outcomes: a model works in units in which outcomes look Gaussian.
 
-Each is ``g(y) = (power((y − centre)/unit) − mean)/std`` with a power function fitted to the
-outcomes so far. Quantiles, intervals and probabilities pass through g unchanged; expectations do
-not. Outcomes of any finite size are taken: nothing here overflows at 1e300 next to 1e−300.
+Most are ``g(y) = (power((y − centre)/unit) − mean)/std`` with a power function fitted to the
+outcomes so far; :mod:`calibrant.tanh_map` has one with more freedom. Quantiles, intervals and
+probabilities pass through g unchanged; expectations do not. Outcomes of any finite size are taken:
+nothing here overflows at 1e300 next to 1e−300.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -25,15 +27,36 @@ class Outputs(StrEnum):
     LOG = "log"
     BOX_COX = "box-cox"
     YEO_JOHNSON = "yeo-johnson"
+    TANH = "tanh"  # learned together with the model, see calibrant.tanh_map
 
 
 _LARGEST = 1e100  # units beyond which an outcome is simply far away: its square is still finite
 _LEAST = 1e-140  # the smallest positive outcome, in units, whose powers are still finite
 
 
+class MonotoneMap(ABC):
+    """An increasing function g of outcomes onto a model's units."""
+
+    @abstractmethod
+    def __call__(self, y: ArrayLike) -> FloatArray:
+        """Return outcomes in the model's units."""
+
+    @abstractmethod
+    def inverse(self, v: ArrayLike) -> FloatArray:
+        """Return the outcome with the value v in the model's units; out of range, ±inf."""
+
+    @abstractmethod
+    def slope(self, y: ArrayLike) -> FloatArray:
+        """Return g′(y): what turns a small error of y into one in the model's units."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the map as plain JSON values: the arguments that make it again."""
+
+
 @dataclass(frozen=True)
-class MonotoneMap:
-    """An increasing function of outcomes onto the model's units.
+class PowerMap(MonotoneMap):
+    """A power of outcomes, scaled before and standardised after.
 
     Args:
         signed: Yeo–Johnson's power, for outcomes of both signs; or Box–Cox's, for positive ones,
@@ -53,11 +76,9 @@ class MonotoneMap:
     floor: float = 0.0
 
     def __call__(self, y: ArrayLike) -> FloatArray:
-        """Return outcomes in the model's units."""
         return (self._raised(self._inner(y)) - self.mean) / self.std
 
     def inverse(self, v: ArrayLike) -> FloatArray:
-        """Return the outcome with the value v in the model's units; out of range, ±inf."""
         v = np.asarray(v, dtype=float) * self.std + self.mean
         if self.signed:
             t = np.where(v >= 0.0, _unraised(v, self.power), -_unraised(-v, 2.0 - self.power))
@@ -70,7 +91,6 @@ class MonotoneMap:
             return np.asarray((t * (self.unit / 2.0) + self.centre / 2.0) * 2.0)
 
     def slope(self, y: ArrayLike) -> FloatArray:
-        """Return g′(y): what turns a small error of y into one in the model's units."""
         t = self._inner(y)
         if self.signed:
             exponent = np.where(t >= 0.0, self.power - 1.0, 1.0 - self.power)
@@ -86,7 +106,6 @@ class MonotoneMap:
         return self.power == 1.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the map as plain JSON values; ``MonotoneMap(**d)`` is the way back."""
         return asdict(self)
 
     def _inner(self, y: ArrayLike) -> FloatArray:
@@ -104,31 +123,34 @@ class MonotoneMap:
         return np.asarray(_box_cox(above, self.power) + tangent)
 
 
-def fit_map(outputs: Outputs | str, y: ArrayLike) -> MonotoneMap:
-    """Return the map, of the kind asked for, under which outcomes look most Gaussian."""
+def fit_map(outputs: Outputs | str, y: ArrayLike) -> PowerMap:
+    """Return the map, of the kind asked for, under which outcomes look most Gaussian.
+
+    A tanh map cannot be told from outcomes alone: what is returned is where its search starts.
+    """
     y = checks.finite("y", y)
     match Outputs(outputs):
-        case Outputs.STANDARDISE:
+        case Outputs.STANDARDISE | Outputs.TANH:
             inner = _scaled(y)
         case Outputs.YEO_JOHNSON:
             inner = _scaled(y)
             t = inner._inner(y)
-            inner = MonotoneMap(True, _likely_power(t, True), inner.centre, inner.unit)
+            inner = PowerMap(True, _likely_power(t, True), inner.centre, inner.unit)
         case Outputs.LOG | Outputs.BOX_COX as kind:
             inner = _positive(y)
             t = np.maximum(inner._inner(y), _LEAST)
             power = 0.0 if kind is Outputs.LOG else _likely_power(t, False)
             floor = max(0.5 * float(inner._inner(y).min()), _LEAST)
-            inner = MonotoneMap(False, power, inner.centre, inner.unit, floor=floor)
+            inner = PowerMap(False, power, inner.centre, inner.unit, floor=floor)
     raised = inner._raised(inner._inner(y))
     spread = float(raised.std())
     level = float(raised.mean())
     # Outcomes that are all the same have no spread to divide by.
     std = spread if spread > 1e-12 * max(1.0, abs(level)) else 1.0
-    return MonotoneMap(inner.signed, inner.power, inner.centre, inner.unit, level, std, inner.floor)
+    return PowerMap(inner.signed, inner.power, inner.centre, inner.unit, level, std, inner.floor)
 
 
-def _scaled(y: FloatArray) -> MonotoneMap:
+def _scaled(y: FloatArray) -> PowerMap:
     """Return the affine map that takes the median to 0 and the middle half to about ±0.7."""
     halves = y / 2.0  # so that no sum of two overflows
     low, centre, high = np.quantile(halves, [0.25, 0.5, 0.75])
@@ -138,7 +160,7 @@ def _scaled(y: FloatArray) -> MonotoneMap:
         spread = halves.max() - halves.min()
     if spread <= 1e-12 * size:  # all are
         spread = max(1.0, size)
-    return MonotoneMap(centre=float(2.0 * centre), unit=_unit(spread / 0.6745))
+    return PowerMap(centre=float(2.0 * centre), unit=_unit(spread / 0.6745))
 
 
 def _unit(value: float) -> float:
@@ -146,15 +168,15 @@ def _unit(value: float) -> float:
     return float(max(value, np.finfo(float).tiny))
 
 
-def _positive(y: FloatArray) -> MonotoneMap:
+def _positive(y: FloatArray) -> PowerMap:
     """Return the affine map that makes outcomes positive; a mere scale where they are already."""
     if y.min() > 0.0:
-        return MonotoneMap(centre=0.0, unit=_unit(np.exp(np.mean(np.log(y)))))
+        return PowerMap(centre=0.0, unit=_unit(np.exp(np.mean(np.log(y)))))
     span = y.max() / 2.0 - y.min() / 2.0
     unit = _unit(span if span > 0.0 else max(1.0, float(np.abs(y).max())))
     # A tenth of the half-span below the lowest: the logarithm tells outcomes near it apart.
     lowest = float(np.clip(y.min() / 2.0 - 0.05 * unit, *_HALF_RANGE))
-    return MonotoneMap(centre=2.0 * lowest, unit=unit)
+    return PowerMap(centre=2.0 * lowest, unit=unit)
 
 
 _HALF_RANGE = (-np.finfo(float).max / 2.0, np.finfo(float).max / 2.0)

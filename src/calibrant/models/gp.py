@@ -34,9 +34,11 @@ from calibrant.models.likelihood import (
     negative_log_posterior,
     parameter_names,
 )
+from calibrant.models.output_warping import most_probable_warp
 from calibrant.models.protocol import Posterior
+from calibrant.tanh_map import TanhMap
 from calibrant.transformed import transformed
-from calibrant.transforms import MonotoneMap, Outputs, fit_map
+from calibrant.transforms import MonotoneMap, Outputs, PowerMap, fit_map
 
 # Hyper-parameters and output map are fitted again when the number of outcomes has grown by this
 # share since last time: at each step up to 20 outcomes, every tenth at 200.
@@ -51,18 +53,20 @@ class GaussianProcess:
 
     Args:
         kernel: the correlation function, from :mod:`calibrant.models.kernels`.
-        outputs: the units to work in: "yeo-johnson", "box-cox", "log" or "standardise".
+        outputs: the units to work in: "yeo-johnson", "box-cox", "log", "standardise", or "tanh",
+            a warp learned together with the hyper-parameters. Or a map that is known already.
         priors: beliefs about hyper-parameters; None for plain maximum likelihood.
         noise: standard deviation of observation noise in the units of y; None: it is learned.
     """
 
     kernel: Kernel = field(default_factory=Matern52)
-    outputs: Outputs | str = Outputs.YEO_JOHNSON
+    outputs: Outputs | MonotoneMap | str = Outputs.YEO_JOHNSON
     priors: Priors | None = field(default_factory=Priors)
     noise: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "outputs", checks.choice("outputs", Outputs, self.outputs))
+        if not isinstance(self.outputs, MonotoneMap):
+            object.__setattr__(self, "outputs", checks.choice("outputs", Outputs, self.outputs))
         if self.noise is not None:
             checks.not_negative("noise", self.noise)
 
@@ -76,14 +80,14 @@ class GaussianProcess:
                 the one for all.
         """
         X, y = checks.training_data(X, y)
-        return self._fitted(X, y, noise, fit_map(self.outputs, y), theta=None, warm=None)
+        return self._learned(X, y, noise, warm=None)
 
     def log_likelihood(
         self, X: ArrayLike, y: ArrayLike, theta: FloatArray
     ) -> tuple[float, FloatArray]:
         """Return log p(y | theta) of outcomes in the model's units, and its gradient by theta."""
         X, y = checks.training_data(X, y)
-        variances = self._noise_variances(y, None, MonotoneMap())
+        variances = self._noise_variances(y, None, PowerMap())
         loss, gradient = negative_log_posterior(self.kernel, X, y, variances, None)(theta)
         return -loss, -gradient
 
@@ -96,7 +100,27 @@ class GaussianProcess:
         names = parameter_names(self.kernel, X.shape[1], noise is None and self.noise is None)
         if theta.shape != (len(names),):
             raise ValueError(f"`theta` holds the logarithms of {names}, but got {theta.shape}.")
-        return self._fitted(X, y, noise, fit_map(self.outputs, y), theta, None)
+        return self._fitted(X, y, noise, self._map(y), theta)
+
+    def _map(self, y: FloatArray) -> MonotoneMap:
+        return self.outputs if isinstance(self.outputs, MonotoneMap) else fit_map(self.outputs, y)
+
+    def _learned(
+        self, X: FloatArray, y: FloatArray, noise: ArrayLike | None, warm: FittedGP | None
+    ) -> FittedGP:
+        """Return the process with output map and hyper-parameters learned, starting from warm."""
+        outputs = self._map(y)
+        theta = None if warm is None else warm.theta
+        if self.outputs is Outputs.TANH:
+            if noise is not None or self.noise is not None:
+                raise ValueError('`outputs="tanh"` learns the noise: it cannot be given as well.')
+            known = None if warm is None else warm.outputs
+            start = (theta, known) if theta is not None and isinstance(known, TanhMap) else None
+            outputs, theta = most_probable_warp(self.kernel, X, y, outputs, self.priors, start)
+        else:
+            variances = self._noise_variances(y, noise, outputs)
+            theta = most_probable(self.kernel, X, outputs(y), variances, self.priors, theta)
+        return self._fitted(X, y, noise, outputs, theta)
 
     def _fitted(
         self,
@@ -104,13 +128,10 @@ class GaussianProcess:
         y: FloatArray,
         noise: ArrayLike | None,
         outputs: MonotoneMap,
-        theta: FloatArray | None,
-        warm: FloatArray | None,
+        theta: FloatArray,
     ) -> FittedGP:
         v = outputs(y)
         variances = self._noise_variances(y, noise, outputs)
-        if theta is None:
-            theta = most_probable(self.kernel, X, v, variances, self.priors, warm)
         if variances is None:
             added: FloatArray = np.full(y.size, np.exp(theta[-1]))
         else:
@@ -220,11 +241,15 @@ class FittedGP:
 
     def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:
         """Return a joint draw of the function at X, made of standard normal ``seed_scores``."""
+        mean, covariance = self.joint(X)
+        return np.asarray(mean + factor(covariance, self.signal_variance) @ seed_scores)
+
+    def joint(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and covariance of the function at X, without noise, in the model's units."""
         kernel, theta, signal = self.model.kernel, self._kernel_theta, self.signal_variance
         k = signal * self._correlations(X)[0]
         projected = k @ self.W.T
-        covariance = signal * kernel.on_itself(X)(theta)[0] - projected @ projected.T
-        return np.asarray(k @ self.alpha + _factor(covariance, signal) @ seed_scores)
+        return k @ self.alpha, signal * kernel.on_itself(X)(theta)[0] - projected @ projected.T
 
     def refit(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> FittedGP:
         """Return the process after more outcomes.
@@ -249,9 +274,8 @@ class FittedGP:
             and (variances is None or np.array_equal(variances[:known], self.noise_variance))
         )
         if not goes_on or y.size > (1.0 + _REFIT_GROWTH) * self.fitted_at:
-            outputs = fit_map(self.model.outputs, y)
-            warm = self.theta if self._learned_noise == (variances is None) else None
-            return self.model._fitted(X, y, noise, outputs, None, warm)
+            warm = self if self._learned_noise == (variances is None) else None
+            return self.model._learned(X, y, noise, warm)
         if y.size == known:
             return replace(self, v=v)
         added = np.full(y.size, np.exp(self.theta[-1])) if variances is None else variances
@@ -298,7 +322,7 @@ class FittedGP:
         return self.theta[: self._kernel_size]
 
 
-def _factor(K: FloatArray, scale: float) -> FloatArray:
+def factor(K: FloatArray, scale: float) -> FloatArray:
     """Return the lower Cholesky factor; a matrix that has none gets the least jitter that helps.
 
     Jitter goes by the ``scale`` of a variance: what is left of one may be no more than rounding.
@@ -306,12 +330,12 @@ def _factor(K: FloatArray, scale: float) -> FloatArray:
     for jitter in (0.0, *(10.0 ** np.arange(-12.0, 1.0))):
         jittered = K.copy()
         jittered.flat[:: K.shape[0] + 1] += jitter * scale
-        factor, failed = dpotrf(jittered, lower=1, clean=1, overwrite_a=1)
+        lower, failed = dpotrf(jittered, lower=1, clean=1, overwrite_a=1)
         if not failed:
-            return np.asarray(factor)
+            return np.asarray(lower)
     raise np.linalg.LinAlgError("A covariance matrix is not finite; are inputs of the order of 1?")
 
 
 def _inverse_factor(K: FloatArray, scale: float) -> FloatArray:
-    inverse, _ = dtrtri(_factor(K, scale), lower=1, overwrite_c=1)
+    inverse, _ = dtrtri(factor(K, scale), lower=1, overwrite_c=1)
     return np.ascontiguousarray(inverse)

@@ -22,6 +22,7 @@ _BOUNDS = {  # of the parameters themselves; standardised outcomes on the unit c
     "period": (5e-2, 1e2),
     "signal": (1e-3, 1e3),
     "noise": (1e-8, 1e1),  # below 1e-8 the Cholesky factor of clustered points loses its digits
+    "warp": (1e-1, 1e1),
 }
 
 
@@ -29,13 +30,21 @@ _BOUNDS = {  # of the parameters themselves; standardised outcomes on the unit c
 class Priors:
     """Log-normal beliefs about hyper-parameters: medians, and standard deviations of the logarithm.
 
-    The median lengthscale grows with √dim, as distances in the unit cube do.
+    The median lengthscale grows with √dim, as distances in the unit cube do. An infinite standard
+    deviation means no belief at all; the median is then only where a search for it starts.
     """
 
     lengthscale: tuple[float, float] = (0.5, 1.0)
     period: tuple[float, float] = (1.0, 1.0)
     signal: tuple[float, float] = (1.0, 1.0)
     noise: tuple[float, float] = (1e-4, 2.0)
+    warp: tuple[float, float] = (1.0, 0.75**0.5)  # a and b of warped inputs; 1 is no warping
+
+    @classmethod
+    def flat(cls) -> Priors:
+        """Return no beliefs except about warps, which a handful of outcomes would bend at will."""
+        none = float("inf")
+        return cls((0.5, none), period=(1.0, none), signal=(1.0, none), noise=(1e-4, none))
 
     def of(self, name: str, dim: int) -> tuple[float, float]:
         """Return mean and standard deviation of the logarithm of a parameter."""
@@ -61,6 +70,19 @@ def negative_log_posterior(
         noise: known noise variances (n,), or None where one is learned.
         priors: beliefs about theta, or None for the likelihood alone.
     """
+    joint = negative_log_joint(kernel, X, noise, priors)
+
+    def evaluate(theta: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient, _ = joint(theta, v)
+        return value, gradient
+
+    return evaluate
+
+
+def negative_log_joint(
+    kernel: Kernel, X: FloatArray, noise: FloatArray | None, priors: Priors | None
+) -> Callable[[FloatArray, FloatArray], tuple[float, FloatArray, FloatArray]]:
+    """Return the same function of theta and v, with its gradients by theta and by v."""
     n, dim = X.shape
     correlation = kernel.on_itself(X)
     names = parameter_names(kernel, dim, noise is None)
@@ -70,7 +92,7 @@ def negative_log_posterior(
         for part in zip(*((priors or Priors()).of(name, dim) for name in names), strict=True)
     )
 
-    def evaluate(theta: FloatArray) -> tuple[float, FloatArray]:
+    def evaluate(theta: FloatArray, v: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         signal = np.exp(theta[signal_at])
         added = np.exp(theta[-1]) if noise is None else noise
         C, pullback = correlation(theta[:signal_at])
@@ -78,7 +100,7 @@ def negative_log_posterior(
         K.flat[:: n + 1] += added
         factor, failed = dpotrf(K, lower=1, clean=1, overwrite_a=0)
         if failed:  # not positive definite to working precision: no place to be
-            return 1e25, np.zeros_like(theta)
+            return 1e25, np.zeros_like(theta), np.zeros_like(v)
         alpha, _ = dpotrs(factor, v, lower=1)
         value = 0.5 * v @ alpha + np.log(factor.diagonal()).sum() + n * LOG_SQRT_2PI
         inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
@@ -93,7 +115,7 @@ def negative_log_posterior(
             z = (theta - centre) / width
             value += 0.5 * z @ z
             gradient += z / width
-        return float(value), gradient
+        return float(value), gradient, alpha
 
     return evaluate
 
@@ -116,7 +138,7 @@ def most_probable(
         X, v, noise = X[some], v[some], None if noise is None else noise[some]
     names = parameter_names(kernel, X.shape[1], noise is None)
     loss = negative_log_posterior(kernel, X, v, noise, priors)
-    bounds = [(np.log(low), np.log(high)) for low, high in (_BOUNDS[_kind(n)] for n in names)]
+    bounds = log_bounds(names)
     low, high = np.array(bounds).T
     centre = np.array([(priors or Priors()).of(name, X.shape[1])[0] for name in names])
     starts = [np.clip(centre, low, high)]
@@ -131,7 +153,7 @@ def most_probable(
             starts.append(np.clip(centre + shift, low, high))
     starts.sort(key=lambda theta: loss(theta)[0])
     found = [
-        minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_DESCENT)
+        minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=DESCENT)
         for start in starts[: 1 if warm is not None else 2]
     ]
     return np.asarray(min(found, key=lambda result: result.fun).x)
@@ -140,8 +162,20 @@ def most_probable(
 _ENOUGH = 500  # outcomes, spread over time, that tell a handful of hyper-parameters
 
 # Hyper-parameters are never needed to more digits than the outcomes can tell.
-_DESCENT: Any = {"maxiter": 50, "ftol": 1e-6, "gtol": 1e-3}
+DESCENT: Any = {"maxiter": 50, "ftol": 1e-6, "gtol": 1e-3}
+
+
+def log_bounds(names: list[str]) -> list[tuple[float, float]]:
+    """Return between which logarithms each parameter is looked for."""
+    return [(float(np.log(low)), float(np.log(high))) for low, high in map(_bounds, names)]
+
+
+def _bounds(name: str) -> tuple[float, float]:
+    return _BOUNDS[_kind(name)]
 
 
 def _kind(name: str) -> str:
-    return "lengthscale" if name.startswith("lengthscale") else name
+    for kind in ("lengthscale", "warp"):
+        if name.startswith(kind):
+            return kind
+    return name

@@ -72,7 +72,7 @@ class Posterior(NamedTuple):
 
 
 @runtime_checkable
-class GaussianBelief(Protocol):
+class GaussianBelief(FittedModel, Protocol):
     """A fitted model that is Gaussian in units of its own, and differentiable.
 
     The units are an increasing map of outcomes, so that "lower" means the same in both.

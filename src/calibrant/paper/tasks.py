@@ -1,0 +1,100 @@
+"""What is minimised: the test functions, tables of online-LDA runs, and networks in training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from calibrant.cube import Axis, Cube, keys
+from calibrant.gaussian import FloatArray
+from calibrant.problems import PROBLEMS, Problem
+
+
+@dataclass(frozen=True)
+class Task:
+    """A function on a cube.
+
+    Args:
+        name: what it is called.
+        cube: where.
+        evaluate: from a point (dim,) and a seed, for what is random in an evaluation, to its value.
+        minimum: the lowest value there is; for a network's test error, 0.
+    """
+
+    name: str
+    cube: Cube
+    evaluate: Callable[[FloatArray, int], float]
+    minimum: float
+
+
+@cache
+def task(name: str) -> Task:
+    """Return the task of a name; data and networks are loaded on first use."""
+    if name in PROBLEMS:
+        return _analytic(PROBLEMS[name])
+    if name == "lda-newsgroups":
+        from calibrant.paper.lda import GRID, read_grid
+
+        with resources.as_file(resources.files(__package__) / "lda_newsgroups.jsonl") as path:
+            table = read_grid(path)
+        return table_task(name, GRID, table)
+    if name == "lda-wikipedia":
+        from calibrant.paper.data import snoek_lda
+
+        rows = snoek_lda()
+        grid = {key: tuple(sorted({row[key] for row, _ in rows})) for key in rows[0][0]}
+        return table_task(name, grid, {tuple(row.values()): value for row, value in rows})
+    if name in ("cifar10", "svhn"):
+        return _network(name)
+    known = [*PROBLEMS, "lda-newsgroups", "lda-wikipedia", "cifar10", "svhn"]
+    raise ValueError(f"`task` must be one of {', '.join(known)}, but got task={name!r}.")
+
+
+def _analytic(problem: Problem) -> Task:
+    return Task(
+        problem.name,
+        Cube.continuous(problem.dim),
+        lambda u, _: float(problem.on_cube(u)),
+        problem.minimum,
+    )
+
+
+def table_task(
+    name: str,
+    grid: Mapping[str, tuple[float, ...]],
+    table: Mapping[Any, float],
+) -> Task:
+    """Return a task on a table of all settings of a grid, evaluated beforehand.
+
+    Values of an axis are spread evenly, whatever they are: these grids are even, or even in
+    logarithms.
+    """
+    places = [np.linspace(0.0, 1.0, len(values)).tolist() for values in grid.values()]
+    cube = Cube(tuple(Axis(tuple(place)) for place in places))
+    values = {}
+    for settings, value in table.items():
+        point = [
+            place[axis.index(setting)]
+            for place, axis, setting in zip(places, grid.values(), settings, strict=True)
+        ]
+        values[keys(np.array([point]))[0]] = value
+    if len(values) != cube.size:
+        raise ValueError(f"The table of {name} must have {cube.size:g} rows, not {len(values)}.")
+    return Task(name, cube, lambda u, _: values[keys(u[None])[0]], min(values.values()))
+
+
+def _network(name: str) -> Task:
+    from calibrant.paper import cnn, data
+
+    trainer = cnn.Trainer(data.images(name))
+    return Task(
+        name,
+        Cube(tuple(cnn.axes())),
+        lambda u, seed: trainer.error(cnn.settings(u), seed),
+        0.0,
+    )
