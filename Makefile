@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench speed forrester figures clean
+.PHONY: demo test lint bench speed forrester paper paper-networks test-torch figures clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -51,8 +51,24 @@ forrester: $(VENV)/.figures-installed  ## Forrester with the quantile bound: sea
 	$(BIN)/python -m benchmarks.forrester.draw
 	$(BIN)/python -m benchmarks.forrester.tables
 
+paper: $(VENV)/.paper-installed  ## the paper's experiments, what is missing of them; page and pictures
+	$(BIN)/calibrant paper all --folder benchmarks/paper --pictures
+
+# torch first, in its pinned CPU build, so that nothing pulls a CUDA one.
+.venv-torch/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-torch
+	.venv-torch/bin/python -m pip install --quiet torch==2.13.0
+	.venv-torch/bin/python -m pip install --quiet --editable '.[test,torch]'
+	touch $@
+
+paper-networks: .venv-torch/.installed  ## its networks, on a GPU where torch finds one: hours without
+	.venv-torch/bin/calibrant paper cifar10 svhn --folder benchmarks/paper
+
+test-torch: .venv-torch/.installed  ## the tests that need torch
+	.venv-torch/bin/python -m pytest tests/test_paper_cnn.py
+
 figures: $(VENV)/.figures-installed  ## redraw the pictures of README and docs (needs Chrome or Chromium)
 	$(BIN)/python docs/draw.py
 
 clean:
-	rm -rf $(VENV) .venv-bench .venv-speed dist build report.html
+	rm -rf $(VENV) .venv-bench .venv-speed .venv-torch dist build report.html

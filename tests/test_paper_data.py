@@ -63,8 +63,8 @@ def test_the_cache_is_in_the_home_folder_unless_it_is_elsewhere(tmp_path, monkey
     [
         (data.NEWSGROUPS, "fetch_20newsgroups"),
         (data.SNOEK_LDA, "kappa,tau0,S"),
-        (data.IMAGES["cifar10"], "CIFAR10.*x_train.*uint8"),
-        (data.IMAGES["svhn"], "SVHN.*x_train.*uint8"),
+        (data.IMAGES["cifar10"], "x_train.*uint8.*torchvision"),
+        (data.IMAGES["svhn"], "x_train.*uint8.*torchvision"),
     ],
 )
 def test_missing_data_is_named_with_the_places_and_the_way_to_get_it(folder, name, way_out):
@@ -187,3 +187,46 @@ def test_reading_the_file_needs_pyarrow(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match="pip install pyarrow"):
         data.newsgroups()
+
+
+class _Pictures:
+    """What torchvision's data sets look like."""
+
+    def __init__(self, root, *, train=None, split=None, download):
+        assert download
+        count = 30 if train or split == "train" else 12
+        numbers = np.arange(count)
+        if split is None:
+            self.data = np.broadcast_to(numbers[:, None, None, None], (count, 32, 32, 3))
+            self.data, self.targets = self.data.astype(np.uint8), (numbers % 10).tolist()
+        else:  # channels first
+            self.data = np.broadcast_to(numbers[:, None, None, None], (count, 3, 32, 32))
+            self.data, self.labels = self.data.astype(np.uint8), numbers % 10
+
+
+@pytest.mark.parametrize("name", ["cifar10", "svhn"])
+def test_pictures_are_downloaded_once_where_torchvision_is(folder, name, monkeypatch):
+    datasets = types.ModuleType("torchvision.datasets")
+    datasets.CIFAR10 = datasets.SVHN = _Pictures
+    package = types.ModuleType("torchvision")
+    package.datasets = datasets
+    monkeypatch.setitem(sys.modules, "torchvision", package)
+    found = data.images(name)
+    assert found.train_x.shape == (30, 32, 32, 3)
+    np.testing.assert_array_equal(found.train_x[:, 0, 0, 0] % 10, found.train_y)
+    np.testing.assert_array_equal(found.test_x[:, 5, 5, 2] % 10, found.test_y)
+    monkeypatch.setitem(sys.modules, "torchvision", None)  # not needed again
+    np.testing.assert_array_equal(data.images(name).test_y, found.test_y)
+
+
+def test_a_download_of_pictures_that_fails_says_why(folder, monkeypatch):
+    def fails(*_, **__):
+        raise RuntimeError("Error downloading the pictures")
+
+    datasets = types.ModuleType("torchvision.datasets")
+    datasets.CIFAR10 = fails
+    package = types.ModuleType("torchvision")
+    package.datasets = datasets
+    monkeypatch.setitem(sys.modules, "torchvision", package)
+    with pytest.raises(FileNotFoundError, match=r"CALIBRANT_DATA.*Error downloading"):
+        data.images("cifar10")

@@ -14,6 +14,7 @@ from rich.table import Table
 
 import calibrant
 from calibrant import checks, demo_tuning
+from calibrant.cli_paper import paper
 from calibrant.cli_tune import finish, tune
 from calibrant.csv_files import read_forecasts, write_quantiles
 from calibrant.demo import co2_stream
@@ -36,6 +37,7 @@ app = typer.Typer(
 
 
 app.command()(tune)
+app.command()(paper)
 
 
 class Kind(StrEnum):

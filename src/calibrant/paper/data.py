@@ -27,9 +27,13 @@ _HOW = {
         "fetch_20newsgroups downloads the same articles."
     ),
     SNOEK_LDA: "Columns kappa,tau0,S,perplexity,time_s: the grid of Snoek et al. (2012).",
-    IMAGES["cifar10"]: f"Make it with torchvision.datasets.CIFAR10 and numpy.savez: {_ARRAYS}.",
-    IMAGES["svhn"]: f"Make it with torchvision.datasets.SVHN and numpy.savez: {_ARRAYS}.",
+    **dict.fromkeys(
+        IMAGES.values(),
+        f"It holds {_ARRAYS}. Where torchvision is installed (pip install torchvision), it is "
+        "downloaded and made.",
+    ),
 }
+_TRAINING, _TESTING = 10_000, 2_000  # pictures, drawn at random from all there are
 
 
 class Images(NamedTuple):
@@ -73,12 +77,15 @@ def images(name: str) -> Images:
     """Return the pictures of ``cifar10`` or ``svhn``."""
     if name not in IMAGES:
         raise ValueError(f"`name` must be one of {', '.join(IMAGES)}, but got {name!r}.")
-    path = find(IMAGES[name])
+    try:
+        path = find(IMAGES[name])
+    except FileNotFoundError as missing:
+        path = _from_torchvision(name, missing)
     with np.load(path, allow_pickle=False) as file:
         wanted = ("x_train", "y_train", "x_test", "y_test")
-        if missing := [array for array in wanted if array not in file.files]:
+        if absent := [array for array in wanted if array not in file.files]:
             raise ValueError(
-                f"{path} has no array {missing[0]}, only {', '.join(file.files)}; "
+                f"{path} has no array {absent[0]}, only {', '.join(file.files)}; "
                 f"it must hold {_ARRAYS}."
             )
         train_x, train_y, test_x, test_y = (file[array] for array in wanted)
@@ -167,6 +174,38 @@ def _downloaded(missing: FileNotFoundError) -> tuple[list[str], list[str]]:
     except OSError as error:  # no network, a moved address, a full disk
         raise FileNotFoundError(f"{missing} It tried to, and failed: {error}.") from error
     return train, test
+
+
+def _from_torchvision(name: str, missing: FileNotFoundError) -> Path:
+    """Download all pictures, keep some of them in calibrant's cache, and return where."""
+    try:
+        from torchvision import datasets
+    except ImportError:
+        raise missing from None
+    path = _places()[-1] / IMAGES[name]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(0)
+    arrays: dict[str, np.ndarray] = {}
+    try:
+        for split, count in (("train", _TRAINING), ("test", _TESTING)):
+            if name == "cifar10":
+                whole = datasets.CIFAR10(str(path.parent), train=split == "train", download=True)
+                x, y = np.asarray(whole.data), np.asarray(whole.targets)
+            else:
+                whole = datasets.SVHN(str(path.parent), split=split, download=True)
+                x, y = np.asarray(whole.data).transpose(0, 2, 3, 1), np.asarray(whole.labels)
+            some = rng.choice(len(y), min(count, len(y)), replace=False)
+            arrays |= {f"x_{split}": x[some], f"y_{split}": y[some]}
+    except (OSError, RuntimeError) as error:  # no network, a moved address, a full disk
+        raise FileNotFoundError(f"{missing} It tried to, and failed: {error}.") from error
+    np.savez_compressed(
+        path,
+        x_train=arrays["x_train"],
+        y_train=arrays["y_train"],
+        x_test=arrays["x_test"],
+        y_test=arrays["y_test"],
+    )
+    return path
 
 
 def _pictures(path: Path, name: str, array: np.ndarray) -> NDArray[np.uint8]:

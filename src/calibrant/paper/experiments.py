@@ -218,6 +218,11 @@ LDA = Experiment(
     ),
     repetitions=200,
 )
+LDA_LIVE = Experiment(
+    "Online LDA, trained at every step instead of looked up",
+    (_tuning("lda-newsgroups-live", "20 Newsgroups, live"),),
+    repetitions=5,
+)
 CIFAR10 = Experiment("CIFAR-10", (_tuning("cifar10", "CIFAR-10, six settings"),), repetitions=7)
 SVHN = Experiment("SVHN", (_tuning("svhn", "SVHN, six settings"),), repetitions=5)
 
@@ -233,7 +238,7 @@ WHERE = Experiment(
         Block(f"{task}, {model}, {a.upper()}", _ways(Setup(task, model=model, acquisition=a)))
         for task in ("forrester", "six-hump camel", "ackley", "cosines", "cross-in-tray", "alpine")
         for model in ("rbf", "calibrant")
-        for a in ("lcb", "ei", "pi")
+        for a in ("lcb", "lcb-10%", "ei", "pi")
     ),
 )
 
@@ -247,10 +252,15 @@ EXPERIMENTS: dict[str, Experiment] = {
     "conformal": CONFORMAL,
     "alpine100": ALPINE_100,
     "lda": LDA,
+    "lda-live": LDA_LIVE,
     "cifar10": CIFAR10,
     "svhn": SVHN,
+    "theorem1": Experiment("Theorem 1 put to the test", CURVES.blocks + SIX_HUMP.blocks),
     "where": WHERE,
 }
+
+
+ALL = [name for name in EXPERIMENTS if name != "lda-live"]  # that one takes the same numbers, hours
 
 
 def repetitions(name: str, count: int | None = None) -> Iterator[Repetition]:

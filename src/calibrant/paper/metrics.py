@@ -57,18 +57,18 @@ def curve(record: Record) -> FloatArray:
     return np.array(record["best"], dtype=float)
 
 
-def area(record: Record, lower: float) -> float:
+def area(record: Record) -> float:
     """Return the normalised area a under the curve; 0 where the first points hold the minimum."""
-    best = curve(record)
+    best, lower = curve(record), record["minimum"]
     if best[0] <= lower:
         return 0.0
-    return float(np.mean((best[1:] - lower) / (best[0] - lower)))
+    return float(np.mean(np.maximum(best[1:] - lower, 0.0) / (best[0] - lower)))
 
 
-def is_worse(baseline: Record, ours: Record, lower: float) -> bool:
+def is_worse(baseline: Record, ours: Record) -> bool:
     """Return whether a baseline does worse than ours, as the paper defines it."""
     theirs, own = curve(baseline), curve(ours)
-    same = _SAME * max(own[0] - lower, 0.0)
+    same = _SAME * max(own[0] - ours["minimum"], 0.0)
     if abs(theirs[-1] - own[-1]) <= same:
         reached = max(theirs[-1], own[-1])
         return bool(_first_at(theirs, reached) > _first_at(own, reached))
@@ -90,16 +90,16 @@ class Comparison(NamedTuple):
     p: float  # of the areas' paired test
 
 
-def compare(method: Mapping[int, Record], other: Mapping[int, Record], lower: float) -> Comparison:
+def compare(method: Mapping[int, Record], other: Mapping[int, Record]) -> Comparison:
     """Return how a method's repetitions compare with those of another."""
     seeds = sorted(method.keys() & other.keys())
     if not seeds:
         raise ValueError("There is no repetition that both methods have run.")
-    areas = np.array([[area(m[s], lower) for s in seeds] for m in (method, other)])
+    areas = np.array([[area(m[s]) for s in seeds] for m in (method, other)])
     return Comparison(
         len(seeds),
-        float(np.mean([is_worse(method[s], other[s], lower) for s in seeds])),
-        float(np.mean([is_worse(other[s], method[s], lower) for s in seeds])),
+        float(np.mean([is_worse(method[s], other[s]) for s in seeds])),
+        float(np.mean([is_worse(other[s], method[s]) for s in seeds])),
         estimate(areas[0]),
         estimate(areas[0] - areas[1]),
         paired_p(areas[0], areas[1]),
@@ -118,11 +118,15 @@ def calibration_by_step(record: Record, which: str) -> FloatArray:
 
 
 def crps(record: Record, which: str) -> float:
-    """Return the mean CRPS of a repetition's forecasts, in units of the first points' spread."""
+    """Return the median CRPS of a repetition's forecasts, in units of the first points' spread.
+
+    The median, because a forecast through a bounded output map may have no finite mean, and then
+    one step of many would decide.
+    """
     forecasts = record["forecasts"]
-    values = forecasts.get(which, forecasts["raw"])["crps"]
+    values = np.array(forecasts.get(which, forecasts["raw"])["crps"], dtype=float)
     spread = float(np.std(record["initial"])) or 1.0
-    return float(np.mean([value for value in values if value is not None])) / spread
+    return float(np.median(np.where(np.isnan(values), np.inf, values))) / spread
 
 
 def coverage(record: Record, which: str, level: float = 0.8) -> float:
@@ -130,7 +134,7 @@ def coverage(record: Record, which: str, level: float = 0.8) -> float:
     return scores.pit_coverage(pits(record, which), level)
 
 
-def exceedances(record: Record, which: str, lower: float) -> FloatArray:
+def exceedances(record: Record, which: str) -> FloatArray:
     """Return for each ratio r how often the regret was at least r times what was expected.
 
     The loss of Theorem 1 is the regret y − minimum: never negative, and increasing in y.
@@ -138,5 +142,5 @@ def exceedances(record: Record, which: str, lower: float) -> FloatArray:
     forecasts = record["forecasts"]
     expected = np.array(forecasts.get(which, forecasts["raw"])["regret"], dtype=float)
     expected = np.where(np.isnan(expected), np.inf, expected)
-    realised = np.maximum(np.array(record["outcomes"]) - lower, 0.0)
+    realised = np.maximum(np.array(record["outcomes"]) - record["minimum"], 0.0)
     return np.array([np.mean(realised >= r * expected) for r in RATIOS])

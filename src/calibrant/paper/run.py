@@ -18,6 +18,7 @@ from pathlib import Path
 from calibrant.paper.experiments import EXPERIMENTS, repetitions
 from calibrant.paper.records import Records, Repetition
 from calibrant.paper.search import Record, search
+from calibrant.paper.tasks import prepare
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -44,6 +45,8 @@ def run_missing(
     progress(done, len(wanted))
     if not missing:
         return
+    for name in sorted({one.setup.task for one in missing}):
+        prepare(name)
     with _one_thread_each(), ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         futures: list[Future[Record]] = [pool.submit(search, *one) for one in missing]
         try:

@@ -6,9 +6,10 @@ import time
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 import calibrant
 from calibrant.acquisition import Acquisition, Belief, Criterion
@@ -59,9 +60,16 @@ def start(setup: Setup, seed: int) -> FloatArray:
     return points
 
 
-def search(setup: Setup, seed: int) -> Record:
-    """Run one repetition and return what is to be kept of it."""
-    began = time.perf_counter()
+class Exploration(NamedTuple):
+    """A search with all it believed on its way."""
+
+    x: list[FloatArray]  # the first points, then the chosen ones
+    y: list[float]
+    beliefs: list[Belief]  # one a chosen point: what was believed when it was chosen
+
+
+def explore(setup: Setup, seed: int) -> Exploration:
+    """Run one repetition."""
     goal = task(setup.task)
     watching = Watching(ACQUISITIONS[setup.acquisition])
     optimizer = Optimizer(
@@ -73,25 +81,33 @@ def search(setup: Setup, seed: int) -> Record:
         n_initial=setup.initial,  # the points that are told
         seed=seed,
     )
+    points = list(start(setup, seed))
     outcomes = []
-    for x in start(setup, seed):
-        outcomes.append(_evaluate(goal, x, seed))
-        optimizer.tell(x, outcomes[-1])
+    for step in range(setup.initial + setup.steps):
+        if step >= setup.initial:
+            points.append(optimizer.ask())
+        outcomes.append(_evaluate(goal, points[step], seed))
+        optimizer.tell(points[step], outcomes[-1])
+    return Exploration(points, outcomes, watching.beliefs)
+
+
+def search(setup: Setup, seed: int) -> Record:
+    """Run one repetition and return what is to be kept of it."""
+    began = time.perf_counter()
+    points, outcomes, beliefs = explore(setup, seed)
+    seconds = time.perf_counter() - began
+    minimum = task(setup.task).minimum
+    first = setup.initial
     steps = []
-    for _ in range(setup.steps):
-        x = optimizer.ask()
-        outcomes.append(_evaluate(goal, x, seed))
-        belief = watching.beliefs[-1]
+    for x, y, belief in zip(points[first:], outcomes[first:], beliefs, strict=True):
         raw = belief.fitted.predict(x[None])[0]
         low, median, high = (float(raw.quantile(p)) for p in (0.1, 0.5, 0.9))
         quantiles = {"low": low, "median": median, "high": high}
-        step = {"raw": quantiles | _fared(raw, outcomes[-1], goal.minimum)}
+        step = {"raw": quantiles | _fared(raw, y, minimum)}
         if setup.calibrated:
-            calibrated = compose(raw, belief.shape)
-            step["calibrated"] = _fared(calibrated, outcomes[-1], goal.minimum)
+            step["calibrated"] = _fared(compose(raw, belief.shape), y, minimum)
         steps.append(step)
-        optimizer.tell(x, outcomes[-1])
-    best = np.minimum.accumulate(outcomes)[setup.initial - 1 :]
+    best = np.minimum.accumulate(outcomes)[first - 1 :]
     forecasts = {
         which: {key: [_short(step[which][key]) for step in steps] for key in steps[0][which]}
         for which in steps[0]
@@ -102,9 +118,10 @@ def search(setup: Setup, seed: int) -> Record:
         "seed": seed,
         "settings": setup.settings,
         "version": calibrant.__version__,
-        "seconds": round(time.perf_counter() - began, 2),
-        "initial": [_short(y, 7) for y in outcomes[: setup.initial]],
-        "outcomes": [_short(y, 7) for y in outcomes[setup.initial :]],
+        "seconds": round(seconds, 2),
+        "minimum": _short(minimum, 7),
+        "initial": [_short(y, 7) for y in outcomes[:first]],
+        "outcomes": [_short(y, 7) for y in outcomes[first:]],
         "best": [_short(y, 7) for y in best],
         "forecasts": forecasts,
     }
@@ -135,8 +152,6 @@ def _short(value: float, digits: int = 4) -> float | None:
 
 def pits(record: Record, which: str) -> FloatArray:
     """Return the PITs of a repetition's outcomes under its raw or calibrated forecasts."""
-    from scipy.special import ndtr
-
     return np.asarray(ndtr(scores(record, which)))
 
 

@@ -43,6 +43,8 @@ def task(name: str) -> Task:
         with resources.as_file(resources.files(__package__) / "lda_newsgroups.jsonl") as path:
             table = read_grid(path)
         return table_task(name, GRID, table)
+    if name == "lda-newsgroups-live":
+        return _live_lda(name)
     if name == "lda-wikipedia":
         from calibrant.paper.data import snoek_lda
 
@@ -51,8 +53,18 @@ def task(name: str) -> Task:
         return table_task(name, grid, {tuple(row.values()): value for row, value in rows})
     if name in ("cifar10", "svhn"):
         return _network(name)
-    known = [*PROBLEMS, "lda-newsgroups", "lda-wikipedia", "cifar10", "svhn"]
+    known = [*PROBLEMS, "lda-newsgroups", "lda-newsgroups-live", "lda-wikipedia", "cifar10", "svhn"]
     raise ValueError(f"`task` must be one of {', '.join(known)}, but got task={name!r}.")
+
+
+def prepare(name: str) -> None:
+    """Load what a task needs once, before many processes do, or say what is missing."""
+    if name in ("cifar10", "svhn"):
+        from calibrant.paper import data
+
+        data.images(name)
+    elif name not in PROBLEMS:
+        task(name)
 
 
 def _analytic(problem: Problem) -> Task:
@@ -74,8 +86,7 @@ def table_task(
     Values of an axis are spread evenly, whatever they are: these grids are even, or even in
     logarithms.
     """
-    places = [np.linspace(0.0, 1.0, len(values)).tolist() for values in grid.values()]
-    cube = Cube(tuple(Axis(tuple(place)) for place in places))
+    places, cube = _grid_cube(grid)
     values = {}
     for settings, value in table.items():
         point = [
@@ -86,6 +97,27 @@ def table_task(
     if len(values) != cube.size:
         raise ValueError(f"The table of {name} must have {cube.size:g} rows, not {len(values)}.")
     return Task(name, cube, lambda u, _: values[keys(u[None])[0]], min(values.values()))
+
+
+def _grid_cube(grid: Mapping[str, tuple[float, ...]]) -> tuple[list[list[float]], Cube]:
+    places = [np.linspace(0.0, 1.0, len(values)).tolist() for values in grid.values()]
+    return places, Cube(tuple(Axis(tuple(place)) for place in places))
+
+
+def _live_lda(name: str) -> Task:
+    from calibrant.paper import lda
+
+    words = lda.corpus()
+    places, cube = _grid_cube(lda.GRID)
+
+    def evaluate(u: FloatArray, seed: int) -> float:
+        minibatch, kappa, tau0 = (
+            values[int(np.argmin(np.abs(np.array(place) - x)))]
+            for values, place, x in zip(lda.GRID.values(), places, u, strict=True)
+        )
+        return lda.perplexity(words, int(minibatch), kappa, tau0)
+
+    return Task(name, cube, evaluate, 1.0)  # no perplexity is lower
 
 
 def _network(name: str) -> Task:

@@ -1,0 +1,223 @@
+"""The page, its verdicts, and `calibrant paper`."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from calibrant import cli_paper
+from calibrant.cli import app
+from calibrant.forecast import Normal
+from calibrant.paper import experiments, sections, tasks, theorem
+from calibrant.paper.experiments import CALIBRATED, EXPERIMENTS, RAW, Block, Experiment
+from calibrant.paper.metrics import estimate
+from calibrant.paper.page import markdown, write_page
+from calibrant.paper.records import Records
+from calibrant.paper.run import run_missing
+from calibrant.paper.setups import Setup
+from calibrant.paper.words import interval, number, verdict
+
+TINY = Setup("forrester", steps=12, initial=3)
+
+
+def record(best, seed=0, minimum=0.0):
+    """A repetition with given best values; forecasts are right on average."""
+    rng = np.random.default_rng(seed)
+    steps = len(best) - 1
+    read = {
+        "low": [0.0] * steps,
+        "median": [0.5] * steps,
+        "high": [1.0] * steps,
+        "score": rng.standard_normal(steps).tolist(),
+        "crps": [0.1] * steps,
+        "regret": [1.0] * steps,
+    }
+    return {
+        "minimum": minimum,
+        "initial": [best[0], best[0] + 1.0],
+        "outcomes": list(best[1:]),
+        "best": list(best),
+        "forecasts": {"raw": read, "calibrated": read},
+    }
+
+
+def runs(shift, count=20, noise=0.02):
+    """Repetitions whose calibrated curve lies lower by ``shift``."""
+    rng = np.random.default_rng(3)
+    found = {RAW: {}, CALIBRATED: {}}
+    for seed in range(count):
+        curve = np.linspace(1.0, 0.4, 11) - 0.05 * rng.random()
+        found[RAW][seed] = record([1.0, *curve[1:]], seed)
+        lower = curve[1:] - shift + noise * rng.standard_normal()
+        found[CALIBRATED][seed] = record([1.0, *lower], seed)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("parts", "word", "others"),
+    [
+        ({"a": 0.1}, "**Reproduced**", ["ahead in area"]),
+        ({"a": -0.1}, "**Not reproduced**", ["behind in a"]),
+        ({"a": 0.0}, "**Not reproduced**", ["no difference can be shown in a"]),
+        ({"a": 0.1, "b": -0.1, "c": 0.0}, "**Reproduced only with** a", ["behind in b", "in c"]),
+    ],
+)
+def test_a_verdict_says_what_the_intervals_say(parts, word, others):
+    said = verdict({title: runs(shift) for title, shift in parts.items()})
+    assert said.startswith(word)
+    assert all(other in said for other in others)
+
+
+def test_a_handful_of_repetitions_gives_no_verdict():
+    assert verdict({"a": runs(0.5, count=4)}).startswith("**No verdict**: 4 of 5")
+
+
+def test_numbers_have_a_proper_minus():
+    assert number(-1.23456) == "−1.235"
+    assert "-" not in interval(estimate([-1.0, -2.0, -3.0]))
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """One experiment that takes a second, in the place of the real ones."""
+    online = replace(TINY, recalibrator="calibrant", calibration_set="online")
+    block = Block("Forrester, EI", {RAW: TINY, CALIBRATED: online})
+    experiment = Experiment("A small one", (block,), repetitions=2)
+    monkeypatch.setitem(EXPERIMENTS, "benchmarks", experiment)  # one dictionary, whoever reads it
+    return experiment
+
+
+def test_the_page_shows_text_tables_figures_and_verdict(small, tmp_path):
+    records = Records(tmp_path / "results")
+    run_missing(records, list(experiments.repetitions("benchmarks", 5)))
+    found = sections.sections(records, ["benchmarks"])
+    page = write_page(found, tmp_path).read_text(encoding="utf-8")
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert text == markdown(found)
+    for part in (page, text):
+        assert "A small one" in part
+        assert "5 repetitions" in part
+        assert "eproduced" in part
+    assert "![A small one](benchmarks.png)" in text
+    assert page.count("plotly.js v") == 1  # plotly itself is there, once
+    assert len(re.findall(r'class="plotly-graph-div"', page)) == 1
+
+
+def test_numbers_of_the_page_are_those_of_the_records(small, tmp_path):
+    records = Records(tmp_path / "results")
+    run_missing(records, list(experiments.repetitions("benchmarks", 5)))
+    (section,) = sections.sections(records, ["benchmarks"])
+    shown = {row[1]: row for row in section.tables[0].rows}
+    for label, setup in small.blocks[0].rows.items():
+        ends = [r["best"][-1] for r in records.of(setup).values()]
+        assert shown[label][2].startswith(number(float(np.mean(ends))))
+
+
+def test_printed_numbers_are_found_and_absent_ones_are_none():
+    assert sections.printed("table1", "forrester", "calibrated") == [-4.983, 0.894, 1, 0.8187]
+    assert sections.printed("sensitivity", "kernel", "linear")[1] == 0.5221
+    assert sections.printed("table1", "forrester", "nothing") is None
+
+
+def test_every_experiment_has_a_writer_and_a_text():
+    assert set(sections._WRITERS) == set(EXPERIMENTS)
+    assert set(sections.TEXTS) == set(EXPERIMENTS)
+
+
+def test_every_printed_row_of_tables_1_and_2_is_beside_one_of_ours():
+    for name in ("table1", "table2"):
+        rows = set(sections.printed(name)) - {"columns"}
+        assert {block.printed[0] for block in EXPERIMENTS[name].blocks} == rows
+    kinds = sections.printed("sensitivity")
+    wanted = {(k, label) for k, rows in kinds.items() if k != "columns" for label in rows}
+    assert wanted <= {block.printed for block in EXPERIMENTS["sensitivity"].blocks}
+
+
+# ---- the command
+
+
+def test_the_command_runs_resumes_and_writes(small, tmp_path):
+    arguments = ["paper", "benchmarks", "--folder", str(tmp_path), "--jobs", "2"]
+    first = CliRunner().invoke(app, arguments)
+    assert first.exit_code == 0, first.output
+    assert "4/4" in first.output
+    assert "No verdict" in first.output
+    lines = (tmp_path / "results" / "forrester.jsonl").read_text().splitlines()
+    assert len(lines) == 4
+    assert {json.loads(line)["problem"] for line in lines} == {"forrester"}
+    again = CliRunner().invoke(app, [*arguments, "--repetitions", "1"])
+    assert again.exit_code == 0
+    assert len((tmp_path / "results" / "forrester.jsonl").read_text().splitlines()) == 4
+    assert (tmp_path / "index.html").exists()
+
+
+def test_pages_alone_can_be_written_anew(small, tmp_path):
+    result = CliRunner().invoke(app, ["paper", "benchmarks", "--folder", str(tmp_path), "--no-run"])
+    assert result.exit_code == 1
+    assert "no results of benchmarks" in " ".join(result.output.split())
+    records = Records(tmp_path / "results")
+    run_missing(records, list(experiments.repetitions("benchmarks", 1)))
+    result = CliRunner().invoke(app, ["paper", "benchmarks", "--folder", str(tmp_path), "--no-run"])
+    assert result.exit_code == 0
+
+
+@pytest.mark.parametrize("names", [["figure9"], []])
+def test_unknown_experiments_are_listed(names):
+    result = CliRunner().invoke(app, ["paper", *names])
+    assert result.exit_code == 1
+    assert "table1, table2" in " ".join(result.output.split())
+
+
+def test_missing_data_is_said_and_left_out_of_all(small, tmp_path, monkeypatch):
+    monkeypatch.setenv("CALIBRANT_DATA", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "nothing"))
+    alone = CliRunner().invoke(
+        app, ["paper", "svhn", "--repetitions", "1", "--folder", str(tmp_path), "--jobs", "1"]
+    )
+    assert alone.exit_code == 1
+    assert "svhn_10k_2k.npz" in " ".join(alone.output.split())
+    monkeypatch.setattr(cli_paper, "ALL", ["benchmarks", "svhn"])
+    both = CliRunner().invoke(
+        app, ["paper", "all", "--repetitions", "1", "--folder", str(tmp_path), "--jobs", "1"]
+    )
+    assert both.exit_code == 0, both.output
+    assert "Left out svhn" in " ".join(both.output.split())
+
+
+# ---- Theorem 1
+
+
+def test_the_bound_of_theorem_1_holds_after_calibration_and_not_before():
+    shares = {s.name: theorem.shares(s) for s in theorem.streams()}
+    bound = 1.0 / np.array([1.5, 2.0, 5.0, 10.0])
+    for name, (raw, calibrated) in shares.items():
+        assert np.all(calibrated <= bound + 0.01), name
+        if name == "std a tenth of the truth":
+            assert np.all(raw[2:] > bound[2:])
+
+
+def test_a_loss_is_compared_with_its_expectation():
+    stream = theorem.Stream("one", Normal([0.0, 0.0], [1.0, 1.0]), np.array([0.9, 0.7]))
+    # E[Y₊] of a standard normal is 0.399: 0.9 is 2.26 times that, 0.7 is 1.75 times.
+    np.testing.assert_allclose(theorem.shares(stream).raw, [1.0, 0.5, 0.0, 0.0])
+
+
+# ---- live LDA
+
+
+def test_live_lda_trains_where_the_search_goes(monkeypatch):
+    lda = pytest.importorskip("calibrant.paper.lda")
+    asked = []
+    monkeypatch.setattr(lda, "corpus", lambda: None)
+    monkeypatch.setattr(lda, "perplexity", lambda *args: asked.append(args[1:]) or 1000.0)
+    goal = tasks._live_lda("live")
+    assert goal.cube.size == 288
+    assert goal.evaluate(np.array([0.0, 1.0, 1.0]), 0) == 1000.0
+    assert goal.evaluate(goal.cube.every_point()[1], 0) == 1000.0
+    assert asked[0] == (1, 1.0, 32)
+    assert asked[1] == (1, 0.5, 2)
