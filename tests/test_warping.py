@@ -298,6 +298,12 @@ def test_inverse_round_trip(m, t, away):
     np.testing.assert_allclose(m.inverse(m(y)), y, rtol=1e-12, atol=tolerance)
 
 
+def test_the_inverse_does_not_run_in_circles():
+    """Newton's steps alone do so here: from one side of the bend to the other and back."""
+    m = TanhMap((22.801595612054502,), (0.24146696826520464,), (0.10882557275624372,))
+    np.testing.assert_allclose(m.inverse(m(2.7119507550358453)), 2.7119507550358453, rtol=1e-12)
+
+
 @given(maps(30.0), st.floats(-50, 50))
 def test_the_inverse_is_the_root_that_brent_finds(m, v):
     far = m.unit * (m.std * 50 + 400)

@@ -11,7 +11,7 @@ from one to the next.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +31,13 @@ from calibrant.forecast import Forecast
 from calibrant.gaussian import FloatArray
 from calibrant.maximize import maximize
 from calibrant.models.gp import GaussianProcess
-from calibrant.models.protocol import CanRefit, FittedModel, GaussianBelief, Model
+from calibrant.models.protocol import (
+    CanRefit,
+    FittedModel,
+    GaussianBelief,
+    KnowsLabels,
+    Model,
+)
 from calibrant.outcomes import Outcomes
 from calibrant.recalibrate import (
     ChainRecalibrator,
@@ -166,9 +172,7 @@ class Policy:
     def _on(self, cube: Cube) -> Model:
         """Return the model, told which coordinates are labels."""
         model = self.model
-        if isinstance(model, GaussianProcess) and not model.kernel.categorical:
-            return replace(model, kernel=replace(model.kernel, categorical=cube.categorical))
-        return model
+        return model.with_labels(cube.categorical) if isinstance(model, KnowsLabels) else model
 
     def _shapes(self, history: History, cube: Cube, fits: Fits) -> list[Forecast]:
         """Return what recalibration makes of each model's scores."""

@@ -58,6 +58,9 @@ class TanhMap(MonotoneMap):
             raise ValueError("`heights`, `slopes` and `shifts` must be as many, one a step.")
         checks.positive("slopes", self.slopes)
         checks.not_negative("heights", self.heights)
+        checks.finite("shifts", self.shifts)
+        checks.positive("unit", self.unit)
+        checks.positive("std", self.std)
 
     def __call__(self, y: ArrayLike) -> FloatArray:
         t = self._inner(y)
@@ -65,7 +68,9 @@ class TanhMap(MonotoneMap):
         return np.asarray((t + steps @ np.array(self.heights) - self.mean) / self.std)
 
     def slope(self, y: ArrayLike) -> FloatArray:
-        return np.asarray(self._bent(self._inner(y)) / self.unit / self.std)
+        with np.errstate(over="ignore"):  # subnormal units have no inverse
+            slope = self._bent(self._inner(y)) / self.unit / self.std
+        return np.asarray(np.minimum(slope, np.finfo(float).max))
 
     def inverse(self, v: ArrayLike) -> FloatArray:
         goal = np.clip(np.asarray(v, dtype=float), -_FURTHEST, _FURTHEST) * self.std + self.mean
@@ -83,7 +88,10 @@ class TanhMap(MonotoneMap):
             t = np.where(inside, newton, 0.5 * (low + high))
             if settled.all():
                 break
-        return np.where(np.isinf(v), v, t * self.unit + self.centre)
+        with np.errstate(over="ignore"):
+            # Halves, as the difference of the largest floats is not one.
+            y = (t * (self.unit / 2.0) + self.centre / 2.0) * 2.0
+        return np.where(np.isinf(v), v, y)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -41,6 +41,10 @@ class BaggedProcesses:
         if self.model.outputs is Outputs.TANH:
             raise ValueError('Members share one output map, which `outputs="tanh"` cannot give.')
 
+    def with_labels(self, columns: tuple[int, ...]) -> BaggedProcesses:
+        """Return the ensemble, told which columns are labels, unless it knows of some."""
+        return replace(self, model=self.model.with_labels(columns))
+
     def fit(self, X: ArrayLike, y: ArrayLike) -> FittedBag:
         """Return the ensemble fitted to outcomes y at the rows of X."""
         X, y = checks.training_data(X, y)
@@ -63,8 +67,7 @@ class FittedBag:
 
     def predict(self, X: ArrayLike) -> Forecast:
         """Forecast the outcomes at the rows of X, observation noise included."""
-        X = np.atleast_2d(checks.finite("X", X))
-        belief = self.posterior(X)
+        belief = self.posterior(self.members[0].points(X))
         noise = np.mean([member.noise_variance.mean() for member in self.members])
         return transformed(Normal(belief.mean, np.sqrt(belief.std**2 + noise)), self.outputs)
 
@@ -111,4 +114,5 @@ class FittedBag:
         mean = means.mean(axis=0)
         away = means - mean
         covariance = np.mean([own for _, own in parts], axis=0) + away.T @ away / len(parts)
-        return np.asarray(mean + factor(covariance, float(covariance.max())) @ seed_scores)
+        scale = max(member.signal_variance for member in self.members)
+        return np.asarray(mean + factor(covariance, scale) @ seed_scores)

@@ -70,6 +70,12 @@ class GaussianProcess:
         if self.noise is not None:
             checks.not_negative("noise", self.noise)
 
+    def with_labels(self, columns: tuple[int, ...]) -> GaussianProcess:
+        """Return the process, told which columns are labels, unless it knows of some."""
+        if self.kernel.categorical:
+            return self
+        return replace(self, kernel=replace(self.kernel, categorical=columns))
+
     def fit(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> FittedGP:
         """Return the process fitted to outcomes y at the rows of X.
 
@@ -187,7 +193,7 @@ class FittedGP:
 
     def predict(self, X: ArrayLike) -> Forecast:
         """Forecast the outcomes at the rows of X, observation noise included."""
-        belief = self.posterior(self._points(X))
+        belief = self.posterior(self.points(X))
         noise = float(self.noise_variance.mean())
         return transformed(Normal(belief.mean, np.sqrt(belief.std**2 + noise)), self.outputs)
 
@@ -210,7 +216,7 @@ class FittedGP:
 
     def gradients(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the derivatives by X of posterior mean and std, each of shape (m, d)."""
-        X = self._points(X)
+        X = self.points(X)
         one, zero = np.ones(X.shape[0]), np.zeros(X.shape[0])
         pullback = self.posterior(X).pullback
         return pullback(one, zero), pullback(zero, one)
@@ -301,7 +307,8 @@ class FittedGP:
             W=W,
         )
 
-    def _points(self, X: ArrayLike) -> FloatArray:
+    def points(self, X: ArrayLike) -> FloatArray:
+        """Return points to forecast, of the shape (m, d) that they must have."""
         points = np.atleast_2d(checks.finite("X", X))
         if points.ndim != 2 or points.shape[1] != self.X.shape[1]:
             raise ValueError(

@@ -33,6 +33,15 @@ class Model(Protocol):
 
 
 @runtime_checkable
+class KnowsLabels(Protocol):
+    """A model that treats columns of labels as such, once it is told which they are."""
+
+    def with_labels(self, columns: tuple[int, ...]) -> Model:
+        """Return the model for inputs in which some columns are labels."""
+        ...
+
+
+@runtime_checkable
 class KnowsLeaveOneOut(Protocol):
     """A fitted model with leave-one-out scores in closed form."""
 

@@ -31,6 +31,14 @@ class Kumaraswamy(Kernel):
 
     kernel: Kernel = field(default_factory=Matern52)
 
+    def __post_init__(self) -> None:
+        if isinstance(self.per_dimension, Kernel):
+            raise TypeError(
+                f"The inner kernel is given by name: Kumaraswamy(kernel={self.per_dimension!r})."
+            )
+        if not self.categorical:
+            object.__setattr__(self, "categorical", self.kernel.categorical)
+
     def parameter_names(self, dim: int) -> list[str]:
         warps = [f"warp_{end}{column}" for end in "ab" for column in self._numeric(dim)]
         return [*self._inner.parameter_names(dim), *warps]

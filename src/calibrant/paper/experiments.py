@@ -174,7 +174,7 @@ _CAMEL = Setup("six-hump camel")
 SIX_HUMP = Experiment(
     "Six-hump camel with three acquisitions",
     tuple(
-        Block(a.upper(), {**_pair(setup), **_variants(setup)})
+        Block(f"Six-hump camel, {a.upper()}", {**_pair(setup), **_variants(setup)})
         for a in ("lcb", "ei", "pi")
         for setup in [replace(_CAMEL, acquisition=a)]
     ),

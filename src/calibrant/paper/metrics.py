@@ -68,11 +68,13 @@ def area(record: Record) -> float:
 def is_worse(baseline: Record, ours: Record) -> bool:
     """Return whether a baseline does worse than ours, as the paper defines it."""
     theirs, own = curve(baseline), curve(ours)
+    if np.all(theirs[1:] > own[1:]):
+        return True
     same = _SAME * max(own[0] - ours["minimum"], 0.0)
     if abs(theirs[-1] - own[-1]) <= same:
         reached = max(theirs[-1], own[-1])
         return bool(_first_at(theirs, reached) > _first_at(own, reached))
-    return bool(theirs[-1] > own[-1] or np.all(theirs[1:] > own[1:]))
+    return bool(theirs[-1] > own[-1])
 
 
 def _first_at(curve: FloatArray, value: float) -> int:

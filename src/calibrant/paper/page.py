@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from calibrant.paper.sections import Section, Table
+from calibrant.paper.section import Section, Table
 
 TITLE = "The paper, run again"
 NOTE = (

@@ -61,13 +61,11 @@ class Records:
         for path in sorted(self.folder.glob("*.jsonl")):
             lines = path.read_text(encoding="utf-8").split("\n")
             for number, line in enumerate(lines, start=1):
-                if not line:
+                if not line or number == len(lines):  # cut off while it was written: run again
                     continue
                 try:
                     yield json.loads(line)
                 except json.JSONDecodeError as error:
-                    if number == len(lines):  # cut off while it was written: it is run again
-                        continue
                     raise ValueError(
                         f"Line {number} of {path} is not JSON ({error}); remove it to go on."
                     ) from error

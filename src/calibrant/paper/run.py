@@ -16,7 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from calibrant.paper.experiments import EXPERIMENTS, repetitions
-from calibrant.paper.records import Records, Repetition
+from calibrant.paper.records import Records, Repetition, repetition_of
 from calibrant.paper.search import Record, search
 from calibrant.paper.tasks import prepare
 
@@ -54,8 +54,13 @@ def run_missing(
                 records.add(future.result())
                 done += 1
                 progress(done, len(wanted))
-        except BaseException:  # an error, or an impatient user: finish what runs, start no more
-            pool.shutdown(wait=False, cancel_futures=True)
+        except BaseException:  # an error, or an impatient user: start no more, keep what is done
+            pool.shutdown(wait=True, cancel_futures=True)
+            for future in futures:
+                if future.done() and not future.cancelled() and future.exception() is None:
+                    record = future.result()
+                    if repetition_of(record) not in records:
+                        records.add(record)
             raise
 
 

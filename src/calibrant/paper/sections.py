@@ -4,47 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
-import numpy as np
-
-from calibrant.paper import charts, metrics, theorem
+from calibrant.paper import charts, metrics
+from calibrant.paper.beyond import write_theorem, write_where
 from calibrant.paper.experiments import (
     CALIBRATED,
     EXPERIMENTS,
     FIGURE_START,
     RAW,
-    Block,
     Experiment,
 )
 from calibrant.paper.metrics import compare, estimate
 from calibrant.paper.records import Records
 from calibrant.paper.search import explore
+from calibrant.paper.section import Section, Table, count, mean, present, summary
 from calibrant.paper.texts import TEXTS
-from calibrant.paper.words import Runs, interval, number, p_value, tally, verdict
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of text under a heading."""
-
-    head: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    caption: str = ""
-
-
-@dataclass(frozen=True)
-class Section:
-    """What the page says about one experiment."""
-
-    name: str
-    title: str
-    text: str
-    tables: list[Table] = field(default_factory=list)
-    figure: Any = None  # a plotly figure
-    verdict: str = ""
+from calibrant.paper.words import (
+    Runs,
+    calibration_verdict,
+    interval,
+    none_verdict,
+    number,
+    p_value,
+    tally,
+    verdict,
+)
 
 
 def sections(records: Records, names: Sequence[str]) -> list[Section]:
@@ -78,9 +64,6 @@ def printed(*place: str) -> Any:
     return found
 
 
-# ---- tables
-
-
 _BASELINES = {
     RAW: "uncalibrated",
     CALIBRATED: "calibrated",
@@ -98,7 +81,7 @@ def _baselines(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Sect
         "a − uncalibrated's", "p", "calibration score", "CRPS",
     )  # fmt: skip
     tables = []
-    for block in _present(experiment, runs):
+    for block in present(experiment, runs):
         part = runs[block.title]
         rows = []
         for label, records in part.items():
@@ -117,11 +100,11 @@ def _baselines(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Sect
                     "" if theirs[3] is None else number(theirs[3]),
                     "" if label == RAW else interval(against_raw.difference),
                     "" if label == RAW else p_value(against_raw.p),
-                    number(_mean(records, metrics.calibration), 2),
-                    number(_mean(records, metrics.crps), 3),
+                    number(mean(records, metrics.calibration), 2),
+                    number(mean(records, metrics.crps), 3),
                 )
             )
-        tables.append(Table(head, rows, f"{block.title} · {_count(part)} repetitions"))
+        tables.append(Table(head, rows, f"{block.title} · {count(part)} repetitions"))
     others = [label for label in _BASELINES if label not in (RAW, CALIBRATED)]
     said = [verdict(runs)]
     if all(other in part for part in runs.values() for other in others):
@@ -136,9 +119,8 @@ def _pairs(place: str) -> Callable[[str, Experiment, dict[str, Runs]], Section]:
             "a uncalibrated, ours", "a, paper (calibrated, uncalibrated)", "difference", "p",
         )  # fmt: skip
         rows = []
-        for block in _present(experiment, runs):
+        for block in present(experiment, runs):
             part = runs[block.title]
-            raw = estimate([metrics.area(r) for r in part[RAW].values()]).mean
             for label, records in part.items():
                 if label == RAW:
                     continue
@@ -152,57 +134,33 @@ def _pairs(place: str) -> Callable[[str, Experiment, dict[str, Runs]], Section]:
                         number(seen.worse, 2),
                         "" if not theirs else f"{theirs[0]:g}",
                         number(seen.area.mean),
-                        number(raw),
+                        number(compare(part[RAW], records).area.mean),
                         "" if not theirs else f"{number(theirs[1])}, {number(theirs[2])}",
                         interval(seen.difference),
                         p_value(seen.p),
                     )
                 )
-        count = max(_count(part) for part in runs.values())
+        counted = max(count(part) for part in runs.values())
         return Section(
             name, experiment.title, TEXTS[name],
-            [Table(head, rows, f"{count} repetitions")], None, verdict(runs),
+            [Table(head, rows, f"{counted} repetitions")], None, verdict(runs),
         )  # fmt: skip
 
     return write
 
 
 def _drawn(
-    draw: Callable[[Mapping[str, Runs]], Any], others: Sequence[str] = (RAW,)
+    draw: Callable[[Mapping[str, Runs]], Any], *judges: Callable[[Mapping[str, Runs]], str]
 ) -> Callable[[str, Experiment, dict[str, Runs]], Section]:
     def write(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Section:
-        table = _summary(runs)
-        return Section(
-            name, experiment.title, TEXTS[name], [table], draw(runs), verdict(runs, others)
-        )
+        said = " ".join(judge(runs) for judge in judges or (verdict,))
+        return Section(name, experiment.title, TEXTS[name], [summary(runs)], draw(runs), said)
 
     return write
 
 
-def _summary(runs: Mapping[str, Runs]) -> Table:
-    head = (
-        "setting", "method", "best value at the end", "a", "a − uncalibrated's", "p",
-        "calibration score", "80 % intervals hold",
-    )  # fmt: skip
-    rows = []
-    for title, part in runs.items():
-        for label, records in part.items():
-            seen = compare(records, part[RAW])
-            found = estimate([float(metrics.curve(r)[-1]) for r in records.values()])
-            rows.append(
-                (
-                    title,
-                    label,
-                    interval(found),
-                    number(seen.area.mean),
-                    "" if label == RAW else interval(seen.difference),
-                    "" if label == RAW else p_value(seen.p),
-                    number(_mean(records, metrics.calibration), 2),
-                    f"{100 * _mean(records, metrics.coverage):.0f} %",
-                )
-            )
-    count = " and ".join(str(n) for n in sorted({_count(part) for part in runs.values()}))
-    return Table(head, rows, f"{count} repetitions")
+def _against_others(runs: Mapping[str, Runs]) -> str:
+    return verdict(runs, ("conformal BO", "adaptive UCB"))
 
 
 def _forrester(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Section:
@@ -241,110 +199,19 @@ def _forrester(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Sect
 _FOUND = -5.9  # a lower value has found Forrester's minimum; the local one is −0.986
 
 
-def _where(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Section:
-    head = (
-        "model", "acquisition", "method", "repetitions", "better in", "worse in",
-        "a, before → after", "difference", "p", "calibration score, before → after",
-        "80 % hold, before → after",
-    )  # fmt: skip
-    groups: dict[tuple[str, str, str], list[tuple[Runs, str]]] = {}
-    for title, part in runs.items():
-        _, model, acquisition = title.split(", ")
-        for label in part:
-            if label != RAW:
-                groups.setdefault((model, acquisition, label), []).append((part, label))
-    rows = []
-    for (model, acquisition, label), parts in groups.items():
-        seen = [compare(part[label], part[RAW]) for part, _ in parts]
-        areas = [
-            (metrics.area(part[label][seed]), metrics.area(part[RAW][seed]))
-            for part, _ in parts
-            for seed in sorted(part[label].keys() & part[RAW].keys())
-        ]
-        ours, theirs = np.array(areas).T
-        before, after, held_before, held_after = (
-            float(np.mean([_mean(part[which], measure) for part, _ in parts]))
-            for measure in (metrics.calibration, metrics.coverage)
-            for which in (RAW, label)
-        )
-        rows.append(
-            (
-                model,
-                acquisition,
-                label,
-                str(ours.size),
-                number(float(np.mean([one.better for one in seen])), 2),
-                number(float(np.mean([one.worse for one in seen])), 2),
-                f"{number(theirs.mean())} → {number(ours.mean())}",
-                interval(estimate(ours - theirs), 4),
-                p_value(metrics.paired_p(ours, theirs)),
-                f"{number(before, 2)} → {number(after, 2)}",
-                f"{100 * held_before:.0f} % → {100 * held_after:.0f} %",
-            )
-        )
-    return Section(name, experiment.title, TEXTS[name], [Table(head, rows), _summary(runs)])
-
-
-def _theorem(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Section:
-    ratios = [f"r = {ratio:g}" for ratio in metrics.RATIOS]
-    head = ("forecasts of", "", *ratios)
-    bound = ("", "bound 1/r", *(number(1.0 / ratio) for ratio in metrics.RATIOS))
-    rows, kept = [bound], {"raw": True, "calibrated": True}
-    shares: list[tuple[str, dict[str, Any]]] = [
-        (stream.name, theorem.shares(stream)._asdict()) for stream in theorem.streams()
-    ]
-    for title, part in runs.items():
-        seen = {
-            which: np.mean(
-                [metrics.exceedances(r, which) for r in part[CALIBRATED].values()], axis=0
-            )
-            for which in ("raw", "calibrated")
-        }
-        shares.append((f"search: {title}", seen))
-    for title, seen in shares:
-        for which, found in seen.items():
-            rows.append((title, which, *(number(float(share)) for share in found)))
-            kept[which] &= bool(np.all(found <= 1.0 / np.array(metrics.RATIOS) + 0.01))
-    conclusion = (
-        "**Reproduced**: calibrated forecasts keep the bound at every ratio"
-        if kept["calibrated"]
-        else "**Not reproduced** everywhere: calibrated forecasts break the bound by more than 0.01"
-    ) + (
-        "; so do raw ones: the bound is loose."
-        if kept["raw"]
-        else "; raw forecasts break it where they are badly over-confident or biased."
-    )
-    return Section(name, experiment.title, TEXTS[name], [Table(head, rows)], None, conclusion)
-
-
-# ---- helpers
-
-
-def _present(experiment: Experiment, runs: Mapping[str, Runs]) -> list[Block]:
-    return [block for block in experiment.blocks if block.title in runs]
-
-
-def _count(part: Runs) -> int:
-    return min(len(part[RAW]), len(part[CALIBRATED]))
-
-
-def _mean(records: Mapping[int, Any], measure: Callable[[Any, str], float]) -> float:
-    return float(np.mean([measure(record, "calibrated") for record in records.values()]))
-
-
 _WRITERS: dict[str, Callable[[str, Experiment, dict[str, Runs]], Section]] = {
     "table1": _baselines,
     "table2": _pairs("table2"),
     "sensitivity": _pairs("sensitivity"),
     "forrester": _forrester,
-    "benchmarks": _drawn(charts.curves),
-    "sixhump": _drawn(charts.curves),
-    "conformal": _drawn(charts.best_curves, ("conformal BO", "adaptive UCB")),
-    "alpine100": _drawn(charts.curves),
+    "benchmarks": _drawn(charts.curves, verdict, calibration_verdict),
+    "sixhump": _drawn(charts.curves, verdict, calibration_verdict),
+    "conformal": _drawn(charts.best_curves, _against_others),
+    "alpine100": _drawn(charts.curves, verdict, calibration_verdict),
     "lda": _drawn(charts.improvements),
     "lda-live": _drawn(charts.improvements),
     "cifar10": _drawn(charts.improvements),
-    "svhn": _drawn(charts.improvements),
-    "theorem1": _theorem,
-    "where": _where,
+    "svhn": _drawn(charts.improvements, none_verdict),
+    "theorem1": write_theorem,
+    "where": write_where,
 }

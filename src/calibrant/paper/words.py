@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from calibrant.paper.experiments import CALIBRATED, RAW
-from calibrant.paper.metrics import Comparison, Estimate, compare
+from calibrant.paper.metrics import Comparison, Estimate, calibration, compare, estimate
 from calibrant.paper.search import Record
 
 Runs = Mapping[str, Mapping[int, Record]]  # label -> seed -> record
@@ -60,6 +60,41 @@ def verdict(runs: Mapping[str, Runs], others: Sequence[str] = (RAW,)) -> str:
     if ahead:
         return f"**Reproduced only with** {_listed(ahead)}; {'; '.join(rest)}."
     return f"**Not reproduced**: {'; '.join(rest)}."
+
+
+def calibration_verdict(runs: Mapping[str, Runs]) -> str:
+    """Return the verdict on the claim that forecasts are better calibrated."""
+    lower: list[str] = []
+    higher: list[str] = []
+    level: list[str] = []
+    for title, part in runs.items():
+        seeds = sorted(part[CALIBRATED].keys() & part[RAW].keys())
+        change = estimate(
+            [
+                calibration(part[CALIBRATED][s], "calibrated") - calibration(part[RAW][s], "raw")
+                for s in seeds
+            ]
+        )
+        (lower if change.high < 0.0 else higher if change.low > 0.0 else level).append(title)
+    said = [
+        f"{word} in {_listed(titles)}"
+        for word, titles in (("lower", lower), ("higher", higher), ("not clearly changed", level))
+        if titles
+    ]
+    start = "Reproduced" if len(lower) == len(runs) else "Reproduced only in part"
+    return f"Calibration error: **{start if lower else 'Not reproduced'}**: {'; '.join(said)}."
+
+
+def none_verdict(runs: Mapping[str, Runs]) -> str:
+    """Return the verdict on the paper's report that calibration brings nothing here."""
+    judged = {_judge(compare(part[CALIBRATED], part[RAW])) for part in runs.values()}
+    if min(_shared(part) for part in runs.values()) < _ENOUGH or judged != {"level"}:
+        return verdict(runs)
+    return "**Reproduced**: as in the paper, no improvement can be shown."
+
+
+def _shared(part: Runs) -> int:
+    return len(part[CALIBRATED].keys() & part[RAW].keys())
 
 
 def tally(runs: Mapping[str, Runs], others: Sequence[str]) -> str:
