@@ -54,7 +54,7 @@ forrester: $(VENV)/.figures-installed  ## Forrester with the quantile bound: sea
 paper: $(VENV)/.paper-installed  ## the paper's experiments, what is missing of them; page and pictures
 	$(BIN)/calibrant paper all --folder benchmarks/paper --pictures
 
-# torch first, in its pinned CPU build, so that nothing pulls a CUDA one.
+# torch goes first, pinned: nothing that follows may choose another build of it.
 .venv-torch/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv-torch
 	.venv-torch/bin/python -m pip install --quiet torch==2.13.0

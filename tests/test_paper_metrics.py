@@ -231,14 +231,27 @@ def test_exceedances_by_hand():
         calibrated={"score": [0.0] * 6, "regret": [10.0, 10.0, 5.0, 1.0, 1.0, 20.0]},
     )
     assert metrics.RATIOS == (1.5, 2.0, 5.0, 10.0)
-    np.testing.assert_allclose(metrics.exceedances(found, "raw"), [3 / 6, 3 / 6, 2 / 6, 1 / 6])
-    np.testing.assert_allclose(metrics.exceedances(found, "calibrated"), [2 / 6, 2 / 6, 1 / 6, 0.0])
+    np.testing.assert_allclose(
+        metrics.exceedances(found, "raw"), [3 / 6, 3 / 6, 2 / 6, 1 / 6, 1 / 6]
+    )
+    np.testing.assert_allclose(
+        metrics.exceedances(found, "calibrated"), [2 / 6, 2 / 6, 1 / 6, 0.0, 0.0]
+    )
 
 
 def test_exceedances_of_true_forecasts_are_markovs():
     """Regrets drawn from what was forecast exceed r times their mean no more often than 1/r."""
     regrets = np.random.default_rng(5).exponential(3.0, 20_000)
     found = record(outcomes=(regrets + 2.0).tolist(), minimum=2.0, raw={"regret": [3.0] * 20_000})
-    shares = metrics.exceedances(found, "raw")
+    shares = metrics.exceedances(found, "raw")[:-1]
     np.testing.assert_allclose(shares, np.exp(-np.array(metrics.RATIOS)), atol=0.01)
     assert np.all(shares <= 1 / np.array(metrics.RATIOS))
+
+
+@pytest.mark.parametrize("count", [5, 7, 12])
+def test_few_pairs_are_tested_exactly(count):
+    rng = np.random.default_rng(count)
+    ours, theirs = rng.random((2, count))
+    exact = wilcoxon(ours, theirs, method="exact").pvalue
+    assert metrics.paired_p(ours, theirs) == pytest.approx(exact)
+    assert metrics.paired_p(np.zeros(5), np.ones(5)) == pytest.approx(2 / 32)

@@ -127,7 +127,7 @@ def test_a_line_that_is_no_json_is_named_with_its_file(kept, folder, number):
     broken = kept.read_text().splitlines()
     broken[number - 1] = '{"problem": oops'
     kept.write_text("\n".join(broken) + "\n")
-    with pytest.raises(ValueError, match=rf"Line {number} of .*forrester\.jsonl is not JSON"):
+    with pytest.raises(ValueError, match=rf"Line {number} of .*forrester\.jsonl is not a search"):
         Records(folder)
 
 

@@ -47,7 +47,8 @@ def check_record(record, setup, seed):
     assert set(record["forecasts"]) == {"raw", *(["calibrated"] if setup.calibrated else [])}
     fared = {"score", "crps", "regret"}
     for which, forecasts in record["forecasts"].items():
-        assert set(forecasts) == (fared | {"low", "median", "high"} if which == "raw" else fared)
+        more = {"low", "median", "high"} if which == "raw" else {"shift", "scale"}
+        assert set(forecasts) == fared | more
         assert all(len(values) == setup.steps for values in forecasts.values())
         assert all(isinstance(score, float) for score in forecasts["score"])
 

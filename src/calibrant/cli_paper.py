@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from calibrant.paper.experiments import ALL, EXPERIMENTS, repetitions
 from calibrant.paper.page import draw_pictures, write_page
 from calibrant.paper.records import Records
-from calibrant.paper.run import run_missing
+from calibrant.paper.run import missing_data, run_missing
 from calibrant.paper.sections import sections
 from calibrant.terminal import console, errors, fail
 
@@ -46,25 +46,30 @@ def paper(
 ) -> None:
     """Run the paper's experiments again and show its numbers beside ours."""
     names = _chosen(experiments or [])
+    left_out: list[str] = []
     try:
         records = Records(folder / "results")
-        if run:
-            for name in names:
-                _run(name, records, count, jobs, skip=_ALL in (experiments or []))
-        written = sections(records, names)
+        for name in names if run else []:
+            left_out += _run(name, records, count, jobs)
+        written = sections(records)  # all there is in the folder, so that nothing leaves the page
         if not written:
-            fail(f"There are no results of {', '.join(names)} in {folder / 'results'} to show.")
-        page = write_page(written, folder)
+            fail(" ".join([*left_out, f"There are no results in {folder / 'results'} to show."]))
         if pictures:
             draw_pictures(written, folder)
+        page = write_page(written, folder)
     except KeyboardInterrupt:
         errors.print("Interrupted. Finished searches are kept; run the same again to go on.")
         raise typer.Exit(_INTERRUPTED) from None
     except (ImportError, OSError, ValueError, RuntimeError) as error:
         fail(str(error))
     for section in written:
-        console.print(f"{section.name}: {section.verdict.replace('**', '') or section.title}")
+        if section.name in names:
+            console.print(f"{section.name}: {section.verdict.replace('**', '') or section.title}")
     console.print(f"Wrote {page} and {folder / 'README.md'}.")
+    for message in left_out:
+        errors.print(message, style="yellow")
+    if left_out and _ALL not in (experiments or []):
+        raise typer.Exit(1)
 
 
 def _chosen(experiments: list[str]) -> list[str]:
@@ -75,21 +80,18 @@ def _chosen(experiments: list[str]) -> list[str]:
     return ALL if _ALL in experiments else experiments
 
 
-def _run(name: str, records: Records, count: int | None, jobs: int, skip: bool) -> None:
+def _run(name: str, records: Records, count: int | None, jobs: int) -> list[str]:
+    """Run what is missing of an experiment, and return what had to be left out."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    wanted = list(repetitions(name, count))
-    try:
-        with Progress(*columns, console=console) as progress:
-            task = progress.add_task(name, total=len(set(wanted)))
-            run_missing(
-                records, wanted, jobs, lambda done, _: progress.update(task, completed=done)
-            )
-    except (ImportError, FileNotFoundError) as error:
-        if not skip:
-            raise
-        errors.print(f"Left out {name}: {error}", style="yellow")
+    wanted = list(dict.fromkeys(repetitions(name, count)))
+    lacking = missing_data({one.setup.task for one in records.missing(wanted)})
+    wanted = [one for one in wanted if one.setup.task not in lacking]
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(name, total=len(wanted))
+        run_missing(records, wanted, jobs, lambda done, _: progress.update(task, completed=done))
+    return [f"Left out {task_name}: {error}" for task_name, error in lacking.items()]

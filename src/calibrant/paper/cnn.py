@@ -111,7 +111,7 @@ class Trainer:
     ) -> None:
         if epochs < 1:
             raise ValueError(f"`epochs >= 1` must hold, but got epochs={epochs}.")
-        torch = _torch()
+        torch = load_torch()
         self.epochs = epochs
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         self._gpu = self.device.type == "cuda"
@@ -133,7 +133,7 @@ class Trainer:
         A seed repeats the result on a CPU. A GPU repeats it as far as its kernels do: the
         deterministic ones are asked for.
         """
-        torch = _torch()
+        torch = load_torch()
         if missing := [name for name in SPACE if name not in settings]:
             raise ValueError(f"`settings` must have {missing[0]!r}, but got {dict(settings)}.")
         devices = [self.device] if self._gpu else []
@@ -150,7 +150,7 @@ class Trainer:
         return error
 
     def _network(self, conv: int, fc: int) -> Any:
-        torch, nn = _torch(), _torch().nn
+        torch, nn = load_torch(), load_torch().nn
         height, width = self._train_x.shape[1:3]
         with torch.device(self.device):  # parameters are drawn where they are used
             network = nn.Sequential(
@@ -162,7 +162,7 @@ class Trainer:
         return network.to(memory_format=torch.channels_last)
 
     def _train(self, network: Any, settings: Mapping[str, float]) -> None:
-        torch, device = _torch(), self.device
+        torch, device = load_torch(), self.device
         count = len(self._train_y)
         batch = min(int(settings["batch_size"]), count)
         first_rate, decay = float(settings["learning_rate"]), settings["learning_rate_decay"]
@@ -200,7 +200,7 @@ class Trainer:
                 run()
 
     def _outputs(self, network: Any, pictures: Any) -> Any:
-        torch = _torch()
+        torch = load_torch()
         # No cache of rounded parameters: it would outlive the step that a graph records.
         with torch.autocast(
             self.device.type, dtype=torch.bfloat16, enabled=self._gpu, cache_enabled=False
@@ -213,7 +213,7 @@ class Trainer:
         Libraries set themselves up, and momentum is made, in the calls that run it. They are steps
         of the training like all others.
         """
-        torch = _torch()
+        torch = load_torch()
         graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream(self.device)
         calls = 0
 
@@ -234,7 +234,7 @@ class Trainer:
         return run
 
     def _test(self, network: Any) -> float:
-        torch = _torch()
+        torch = load_torch()
         wrong = torch.zeros((), dtype=torch.int64, device=self.device)
         with torch.no_grad():
             for start in range(0, len(self._test_y), _TEST_BATCH):
@@ -248,7 +248,8 @@ _WARM_UP = 3  # steps before one is recorded, as PyTorch's notes on CUDA graphs 
 _TEST_BATCH = 500  # pictures at a time: bounds the memory, not the result
 
 
-def _torch() -> Any:
+def load_torch() -> Any:
+    """Return torch, or say how to get it."""
     try:
         import torch
     except ImportError as error:

@@ -98,9 +98,18 @@ TABLE_1 = Experiment(
 )
 
 
-# The paper's second table and its sensitivity study agree to four digits where only the
-# recalibrator is named, and there it is a Gaussian process.
+# The base row of the sensitivity study (Matérn, N − 1 splits, 3 points: 0.2811) is the row of its
+# Gaussian-process recalibrator (0.2810) to all but the last digit; so that is the recalibrator. The
+# second table has the same splits.
 _SERIES = "gp"
+
+
+# More repetitions than elsewhere: only the starts that get stuck count.
+FORRESTER_STEPS = Experiment(
+    "Forrester, step by step",
+    (Block(TABLE_1.blocks[0].title, _pair(FIGURE_START)),),
+    repetitions=100,
+)
 
 
 def _additional(task: str, printed: str) -> Block:
@@ -246,7 +255,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "table1": TABLE_1,
     "table2": TABLE_2,
     "sensitivity": SENSITIVITY,
-    "forrester": Experiment("Forrester, step by step", (TABLE_1.blocks[0],)),
+    "forrester": FORRESTER_STEPS,
     "benchmarks": CURVES,
     "sixhump": SIX_HUMP,
     "conformal": CONFORMAL,

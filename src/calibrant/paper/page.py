@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 
 from calibrant.paper.section import Section, Table
@@ -29,17 +29,19 @@ table { border-collapse: collapse; margin: 1rem 0; font-size: 13px; display: blo
 caption { text-align: left; font-weight: 600; padding: .3rem 0 }
 td, th { padding: .25rem .8rem .25rem 0; text-align: right; white-space: nowrap }
 th { white-space: normal; vertical-align: bottom } tr { border-bottom: 1px solid #ddd }
-th:first-child, td:first-child, td.word { text-align: left }
+th:first-child, td:first-child, td.word, td.sentence { text-align: left }
+td.sentence { white-space: normal }
 """
 
 
 def write_page(sections: Sequence[Section], folder: Path) -> Path:
     """Write README.md and index.html, and return where the second one is.
 
-    Pictures for the Markdown need kaleido and a Chrome or Chromium: see :func:`draw_pictures`.
+    The Markdown shows the pictures that are there: see :func:`draw_pictures`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "README.md").write_text(markdown(sections), encoding="utf-8")
+    drawn = {path.name for path in folder.glob("*.png")}
+    (folder / "README.md").write_text(markdown(sections, drawn), encoding="utf-8")
     page = folder / "index.html"
     page.write_text(_html(sections), encoding="utf-8")
     return page
@@ -72,12 +74,12 @@ def _picture(section: Section) -> str:
     return f"{section.name}.png"
 
 
-def markdown(sections: Sequence[Section]) -> str:
-    """Return the page as Markdown."""
+def markdown(sections: Sequence[Section], drawn: Set[str] = frozenset()) -> str:
+    """Return the page as Markdown, with those pictures that have been ``drawn``."""
     parts = [f"# {TITLE}", NOTE, _contents(sections)]
     for section in sections:
         parts += [f"## {section.name}: {section.title}", section.text]
-        if section.figure is not None:
+        if section.figure is not None and _picture(section) in drawn:
             parts.append(f"![{section.title}]({_picture(section)})")
         parts += [_markdown_table(table) for table in section.tables]
         if section.verdict:
@@ -86,26 +88,28 @@ def markdown(sections: Sequence[Section]) -> str:
 
 
 def _contents(sections: Sequence[Section]) -> str:
-    lines = ["| | verdict |", "|---|---|"]
-    for section in sections:
-        lines.append(f"| {section.name}: {section.title} | {section.verdict} |")
-    return "\n".join(lines)
+    return _markdown_table(_overview(sections))
+
+
+def _overview(sections: Sequence[Section]) -> Table:
+    return Table(("", "verdict"), [(f"{s.name}: {s.title}", s.verdict) for s in sections])
 
 
 def _markdown_table(table: Table) -> str:
     lines = [f"**{table.caption}**", ""] if table.caption else []
     lines.append("| " + " | ".join(table.head) + " |")
-    lines.append("|---" + "|---:" * (len(table.head) - 1) + "|")
+    side = "---" if len(table.head) == 2 else "---:"  # numbers to the right, a sentence not
+    lines.append("|---|" + f"{side}|" * (len(table.head) - 1))
     lines += ["| " + " | ".join(row) + " |" for row in table.rows]
     return "\n".join(lines)
 
 
 def _html(sections: Sequence[Section]) -> str:
-    body = [f"<h1>{TITLE}</h1><p>{_inline(NOTE)}</p>"]
+    body = [f"<h1>{TITLE}</h1><p>{_inline(NOTE)}</p>{_html_table(_overview(sections))}"]
     scripts = True  # plotly itself goes in once, with the first figure
     for section in sections:
         heading = html.escape(f"{section.name}: {section.title}")
-        body.append(f"<h2 id={section.name}>{heading}</h2><p>{_inline(section.text)}</p>")
+        body.append(f"<h2 id={section.name}>{heading}</h2>{_html_text(section.text)}")
         if section.figure is not None:
             body.append(section.figure.to_html(full_html=False, include_plotlyjs=scripts))
             scripts = False
@@ -122,7 +126,7 @@ def _html(sections: Sequence[Section]) -> str:
 def _html_table(table: Table) -> str:
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in table.head)
     rows = "".join(
-        "<tr>" + "".join(f"<td{_kind(cell)}>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+        "<tr>" + "".join(f"<td{_kind(cell)}>{_inline(cell)}</td>" for cell in row) + "</tr>"
         for row in table.rows
     )
     caption = f"<caption>{html.escape(table.caption)}</caption>" if table.caption else ""
@@ -130,7 +134,19 @@ def _html_table(table: Table) -> str:
 
 
 def _kind(cell: str) -> str:
-    return "" if not cell or re.match(r"[−<\d]", cell) else " class=word"
+    """Return how a cell is set: numbers to the right, words to the left, sentences wrapped."""
+    if not cell or re.match(r"[−<\d]", cell):
+        return ""
+    return " class=sentence" if len(cell) > 80 else " class=word"
+
+
+def _html_text(text: str) -> str:
+    """Return paragraphs and lists."""
+    parts = []
+    for paragraph in re.split(r"\n\n|\n(?=- )", text):
+        line = _inline(" ".join(paragraph.split()))
+        parts.append(f"<li>{line[2:]}</li>" if line.startswith("- ") else f"<p>{line}</p>")
+    return "".join(parts)
 
 
 def _inline(text: str) -> str:

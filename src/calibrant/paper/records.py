@@ -31,7 +31,7 @@ class Records:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._known = {repetition_of(record): record for record in self._read()}
+        self._known = dict(self._read())
 
     def __contains__(self, repetition: Repetition) -> bool:
         return repetition in self._known
@@ -57,17 +57,18 @@ class Records:
             file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
         self._known[repetition_of(record)] = record
 
-    def _read(self) -> Iterator[Record]:
+    def _read(self) -> Iterator[tuple[Repetition, Record]]:
         for path in sorted(self.folder.glob("*.jsonl")):
             lines = path.read_text(encoding="utf-8").split("\n")
             for number, line in enumerate(lines, start=1):
                 if not line or number == len(lines):  # cut off while it was written: run again
                     continue
                 try:
-                    yield json.loads(line)
-                except json.JSONDecodeError as error:
+                    record = json.loads(line)
+                    yield repetition_of(record), record
+                except (ValueError, TypeError, KeyError) as error:
                     raise ValueError(
-                        f"Line {number} of {path} is not JSON ({error}); remove it to go on."
+                        f"Line {number} of {path} is not a search ({error}); remove it to go on."
                     ) from error
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from multiprocessing import get_context
@@ -45,8 +45,8 @@ def run_missing(
     progress(done, len(wanted))
     if not missing:
         return
-    for name in sorted({one.setup.task for one in missing}):
-        prepare(name)
+    for error in missing_data({one.setup.task for one in missing}).values():
+        raise error
     with _one_thread_each(), ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         futures: list[Future[Record]] = [pool.submit(search, *one) for one in missing]
         try:
@@ -62,6 +62,17 @@ def run_missing(
                     if repetition_of(record) not in records:
                         records.add(record)
             raise
+
+
+def missing_data(names: Iterable[str]) -> dict[str, Exception]:
+    """Return the tasks that lack their data or a library, and what each says about it."""
+    lacking: dict[str, Exception] = {}
+    for name in sorted(names):
+        try:
+            prepare(name)
+        except (ImportError, FileNotFoundError) as error:
+            lacking[name] = error
+    return lacking
 
 
 @contextmanager

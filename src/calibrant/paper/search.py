@@ -105,7 +105,8 @@ def search(setup: Setup, seed: int) -> Record:
         quantiles = {"low": low, "median": median, "high": high}
         step = {"raw": quantiles | _fared(raw, y, minimum)}
         if setup.calibrated:
-            step["calibrated"] = _fared(compose(raw, belief.shape), y, minimum)
+            shape = {"shift": float(belief.shape.mean()), "scale": float(belief.shape.std())}
+            step["calibrated"] = shape | _fared(compose(raw, belief.shape), y, minimum)
         steps.append(step)
     best = np.minimum.accumulate(outcomes)[first - 1 :]
     forecasts = {

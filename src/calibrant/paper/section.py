@@ -35,31 +35,35 @@ class Section:
     verdict: str = ""
 
 
-def summary(runs: Mapping[str, Runs]) -> Table:
-    """Return where each method ended, and how true its forecasts were."""
+_UNSEEN = ("conformal BO", "adaptive UCB")  # their forecasts are not those of the model alone
+
+
+def summary(runs: Mapping[str, Runs], beside: str = RAW) -> Table:
+    """Return where each method ended beside another, and how true its forecasts were."""
     head = (
-        "setting", "method", "best value at the end", "a", "a − uncalibrated's", "p",
+        "setting", "method", "repetitions", "best value at the end", "a", f"a − {beside}'s", "p",
         "calibration score", "80 % intervals hold",
     )  # fmt: skip
     rows = []
     for title, part in runs.items():
         for label, records in part.items():
-            seen = compare(records, part[RAW])
+            seen = compare(records, part[beside])
             found = estimate([float(metrics.curve(r)[-1]) for r in records.values()])
+            known = label not in _UNSEEN
             rows.append(
                 (
                     title,
                     label,
+                    str(len(records)),
                     interval(found),
                     number(seen.area.mean),
-                    "" if label == RAW else interval(seen.difference),
-                    "" if label == RAW else p_value(seen.p),
-                    number(mean(records, metrics.calibration), 2),
-                    f"{100 * mean(records, metrics.coverage):.0f} %",
+                    "" if label == beside else interval(seen.difference),
+                    "" if label == beside else p_value(seen.p),
+                    number(mean(records, metrics.calibration), 2) if known else "",
+                    f"{100 * mean(records, metrics.coverage):.0f} %" if known else "",
                 )
             )
-    counts = " and ".join(str(n) for n in sorted({count(part) for part in runs.values()}))
-    return Table(head, rows, f"{counts} repetitions")
+    return Table(head, rows)
 
 
 def present(experiment: Experiment, runs: Mapping[str, Runs]) -> list[Block]:

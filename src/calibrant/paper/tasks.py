@@ -60,9 +60,10 @@ def task(name: str) -> Task:
 def prepare(name: str) -> None:
     """Load what a task needs once, before many processes do, or say what is missing."""
     if name in ("cifar10", "svhn"):
-        from calibrant.paper import data
+        from calibrant.paper import cnn, data
 
         data.images(name)
+        cnn.load_torch()
     elif name not in PROBLEMS:
         task(name)
 

@@ -29,7 +29,10 @@ class Stream(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """How often the loss was at least r times as large as expected, for each ratio r."""
+    """How often the loss was at least r times as large as expected, for each ratio r.
+
+    The last entry is the share of steps whose expectation was infinite: these cannot be exceeded.
+    """
 
     raw: FloatArray
     calibrated: FloatArray
@@ -66,4 +69,7 @@ def shares(stream: Stream, recalibrator: Recalibrator | None = None) -> Shares:
 def _exceeded(forecast: Forecast, y: float) -> FloatArray:
     plan = float(forecast.quantile(0.5))
     expected = float(forecast.mean()) - plan + float(forecast.shortfall(plan))
-    return np.array([max(y - plan, 0.0) >= ratio * expected for ratio in RATIOS], dtype=float)
+    if not np.isfinite(expected):
+        return np.array([*[0.0] * len(RATIOS), 1.0])
+    loss = max(y - plan, 0.0)
+    return np.array([*(loss >= ratio * expected for ratio in RATIOS), 0.0], dtype=float)
