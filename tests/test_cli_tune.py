@@ -118,7 +118,8 @@ def test_mistakes_are_named_before_anything_runs(options, complaint, tmp_path, m
 
 
 def test_another_job_does_not_mix_with_a_stored_one(job):
-    assert runner.invoke(app, job("--trials", "2")).exit_code == 0
+    first = runner.invoke(app, job("--trials", "2"))
+    assert first.exit_code == 0, first.output
     other = runner.invoke(app, ["tune", "-p", "x=0..1", "--", sys.executable, "-c", "print({x})"])
     assert other.exit_code == 1
     assert "is of something else" in other.output

@@ -236,6 +236,7 @@ def test_pages_alone_can_be_written_anew(small, tmp_path):
     result = CliRunner().invoke(app, ["paper", "benchmarks", "--folder", str(tmp_path), "--no-run"])
     assert result.exit_code == 1
     assert "no results in" in " ".join(result.output.split())
+    assert result.output.count("Error:") == 1
     records = Records(tmp_path / "results")
     run_missing(records, list(experiments.repetitions("benchmarks", 1)))
     result = CliRunner().invoke(app, ["paper", "benchmarks", "--folder", str(tmp_path), "--no-run"])

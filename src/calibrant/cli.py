@@ -9,7 +9,6 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 import calibrant
@@ -25,7 +24,7 @@ from calibrant.recalibrate import Recalibrator
 from calibrant.report import write_stream_report
 from calibrant.running import run
 from calibrant.stream import Replay
-from calibrant.terminal import console, fail
+from calibrant.terminal import console, fail, progress_bar
 from calibrant.tune import open_study, suggest
 
 app = typer.Typer(
@@ -204,13 +203,7 @@ def _replay_with_progress(
     label: str,
     levels: int | FloatArray = 99,
 ) -> Replay:
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console) as progress:
+    with progress_bar() as progress:
         task = progress.add_task(label, total=y.size)
         return calibrant.replay(
             forecast,

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from calibrant.paper.experiments import ALL, EXPERIMENTS, repetitions
 from calibrant.paper.page import draw_pictures, write_page
 from calibrant.paper.records import Records
 from calibrant.paper.run import missing_data, run_missing
 from calibrant.paper.sections import sections
-from calibrant.terminal import console, errors, fail
+from calibrant.terminal import console, errors, fail, progress_bar
 
 _ALL = "all"
 _INTERRUPTED = 130  # the exit code of a program that Ctrl-C has ended
@@ -30,9 +29,7 @@ def paper(
     ] = Path("paper"),
     count: Annotated[
         int | None,
-        typer.Option(
-            "--repetitions", min=1, help="Of each search; by default 30, 200 on tables, 5 or 7."
-        ),
+        typer.Option("--repetitions", min=1, help="Of each search; by default 30, on tables 200."),
     ] = None,
     jobs: Annotated[
         int, typer.Option(min=1, help="Searches to run at the same time.")
@@ -57,6 +54,8 @@ def paper(
         if pictures:
             draw_pictures(written, folder)
         page = write_page(written, folder)
+    except typer.Exit:  # a RuntimeError too, and what it had to say has been said
+        raise
     except KeyboardInterrupt:
         errors.print("Interrupted. Finished searches are kept; run the same again to go on.")
         raise typer.Exit(_INTERRUPTED) from None
@@ -82,16 +81,10 @@ def _chosen(experiments: list[str]) -> list[str]:
 
 def _run(name: str, records: Records, count: int | None, jobs: int) -> list[str]:
     """Run what is missing of an experiment, and return what had to be left out."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
     wanted = list(dict.fromkeys(repetitions(name, count)))
     lacking = missing_data({one.setup.task for one in records.missing(wanted)})
     wanted = [one for one in wanted if one.setup.task not in lacking]
-    with Progress(*columns, console=console) as progress:
+    with progress_bar() as progress:
         task = progress.add_task(name, total=len(wanted))
         run_missing(records, wanted, jobs, lambda done, _: progress.update(task, completed=done))
     return [f"Left out {task_name}: {error}" for task_name, error in lacking.items()]
