@@ -74,7 +74,7 @@ def bound_a_word(corpus, minibatch, kappa, tau0):
         return gamma, used
 
     train, test = corpus.train.toarray(), corpus.test.toarray()
-    for t, start in enumerate(range(0, len(train), minibatch)):
+    for t, start in enumerate([*range(0, len(train), minibatch)] * lda.PASSES):
         batch = train[start : start + minibatch]
         beta = np.exp(expected_log(weights))
         found = np.zeros_like(weights)
