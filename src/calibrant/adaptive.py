@@ -12,13 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from calibrant import checks
 from calibrant.acquisition import Acquisition, Belief, Criterion
 from calibrant.cube import Cube
 from calibrant.gaussian import FloatArray
-from calibrant.models.gp import FittedGP
+from calibrant.models.gp import FittedGP, inverse_factor
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def shrink(fitted: FittedGP, shrinkage: float) -> FittedGP:
     theta[lengths] -= np.log(shrinkage)
     C, _ = kernel.on_itself(fitted.X)(theta[: len(names)])
     K = fitted.signal_variance * C + np.diag(fitted.noise_variance)
-    return replace(fitted, theta=theta, W=_inverse_factor(K))
+    return replace(fitted, theta=theta, W=inverse_factor(K, float(K[0, 0])))
 
 
 def information_gain(fitted: FittedGP) -> float:
@@ -111,15 +110,3 @@ def information_gain(fitted: FittedGP) -> float:
     """
     gain = -np.log(np.diag(fitted.W)).sum() - 0.5 * np.log(fitted.noise_variance).sum()
     return float(max(0.0, gain))
-
-
-def _inverse_factor(K: FloatArray) -> FloatArray:
-    """Return W = L⁻¹ with LLᵀ = K; to a K too close to singular the least jitter that helps."""
-    identity = np.eye(K.shape[0])
-    for jitter in (0.0, *(10.0 ** np.arange(-12.0, 0.0))):
-        try:
-            L = cholesky(K + jitter * K[0, 0] * identity, lower=True)
-        except LinAlgError:
-            continue
-        return np.ascontiguousarray(solve_triangular(L, identity, lower=True))
-    raise LinAlgError("A covariance matrix has no factor; are inputs of the order of 1?")

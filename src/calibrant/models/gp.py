@@ -146,7 +146,7 @@ class GaussianProcess:
         C, _ = self.kernel.on_itself(X)(theta[:signal_at])
         K = np.exp(theta[signal_at]) * C
         K.flat[:: y.size + 1] += added
-        return FittedGP(self, theta, outputs, X, v, added, _inverse_factor(K, K.flat[0]), y.size)
+        return FittedGP(self, theta, outputs, X, v, added, inverse_factor(K, K.flat[0]), y.size)
 
     def _noise_variances(
         self, y: FloatArray, noise: ArrayLike | None, outputs: MonotoneMap
@@ -293,7 +293,7 @@ class FittedGP:
         projected = signal * self._correlations(X)[0] @ self.W.T  # (m, n)
         rest = signal * kernel.on_itself(X)(theta)[0] - projected @ projected.T
         rest.flat[:: v.size + 1] += noise
-        corner = _inverse_factor(rest, signal)
+        corner = inverse_factor(rest, signal)
         known = self.v.size
         W = np.zeros((known + v.size, known + v.size))
         W[:known, :known] = self.W
@@ -343,6 +343,7 @@ def factor(K: FloatArray, scale: float) -> FloatArray:
     raise np.linalg.LinAlgError("A covariance matrix is not finite; are inputs of the order of 1?")
 
 
-def _inverse_factor(K: FloatArray, scale: float) -> FloatArray:
+def inverse_factor(K: FloatArray, scale: float) -> FloatArray:
+    """Return the inverse of that factor."""
     inverse, _ = dtrtri(factor(K, scale), lower=1, overwrite_c=1)
     return np.ascontiguousarray(inverse)
