@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench speed forrester paper paper-networks test-torch figures clean
+.PHONY: demo test lint bench speed forrester paper paper-networks peers test-torch figures clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -54,6 +54,16 @@ forrester: $(VENV)/.figures-installed  ## Forrester with the quantile bound: sea
 paper: $(VENV)/.paper-installed  ## the paper's experiments, what is missing of them; page and pictures
 	$(BIN)/calibrant paper all --folder benchmarks/paper --pictures
 
+.venv-peers/.installed: pyproject.toml benchmarks/peers/requirements.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet $$(grep -o '^torch==[0-9.]*' benchmarks/peers/requirements.txt)
+	.venv-peers/bin/python -m pip install --quiet --editable . --requirement benchmarks/peers/requirements.txt
+	touch $@
+
+peers: .venv-peers/.installed  ## calibrant beside other systems: what is missing of it, and its page
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/bin/python -m benchmarks.peers.run
+	.venv-peers/bin/python -m benchmarks.peers.tables
+
 # torch goes first, pinned: nothing that follows may choose another build of it.
 .venv-torch/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv-torch
@@ -71,4 +81,4 @@ figures: $(VENV)/.figures-installed  ## redraw the pictures of README and docs (
 	$(BIN)/python docs/draw.py
 
 clean:
-	rm -rf $(VENV) .venv-bench .venv-speed .venv-torch dist build report.html
+	rm -rf $(VENV) .venv-bench .venv-speed .venv-peers .venv-torch dist build report.html

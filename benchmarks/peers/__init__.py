@@ -1,0 +1,1 @@
+"""calibrant beside the systems that people would use instead: same tasks, same first points."""
