@@ -267,6 +267,24 @@ def test_missing_data_is_said_and_left_out_of_all(small, tmp_path, monkeypatch):
     assert "Left out svhn" in " ".join(both.output.split())
 
 
+def test_a_missing_library_leaves_out_one_experiment_and_not_the_others(
+    small, tmp_path, monkeypatch
+):
+    def lacks(records, wanted, jobs, progress):
+        if wanted[0].setup.task != "forrester":
+            raise ImportError("RegressionRecalibrator needs scikit-learn")
+        run_missing(records, wanted, jobs, progress)
+
+    monkeypatch.setattr(cli_paper, "run_missing", lacks)
+    arguments = ["conformal", "benchmarks", "--repetitions", "1", "--jobs", "1"]
+    result = CliRunner().invoke(app, ["paper", *arguments, "--folder", str(tmp_path)])
+    assert result.exit_code == 1
+    said = " ".join(result.output.split())
+    assert "Left out the rest of conformal: RegressionRecalibrator needs scikit-learn" in said
+    assert "benchmarks: No verdict" in said
+    assert (tmp_path / "index.html").exists()
+
+
 # ---- Theorem 1
 
 

@@ -23,6 +23,7 @@ from calibrant.cube import Cube
 from calibrant.curves import Curves, curves
 from calibrant.forecast import Forecast
 from calibrant.gaussian import FloatArray
+from calibrant.models.gp import FittedGP
 from calibrant.models.protocol import FittedModel, GaussianBelief
 from calibrant.shape import compose
 
@@ -48,6 +49,16 @@ class Acquisition(ABC):
     @abstractmethod
     def criterion(self, belief: Belief, rng: np.random.Generator, cube: Cube) -> Criterion:
         """Return the function of points of the cube to maximise."""
+
+
+def process_of(belief: Belief, acquisition: Acquisition) -> FittedGP:
+    """Return the belief's model, if it is the Gaussian process that an acquisition needs."""
+    if isinstance(belief.fitted, FittedGP):
+        return belief.fitted
+    raise TypeError(
+        f"`{type(acquisition).__name__}` needs a fitted GaussianProcess, but got "
+        f"{type(belief.fitted).__name__}; choose that model, or QuantileBound, which takes any."
+    )
 
 
 class _Pointwise(Acquisition):

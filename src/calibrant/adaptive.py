@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibrant import checks
-from calibrant.acquisition import Acquisition, Belief, Criterion
+from calibrant.acquisition import Acquisition, Belief, Criterion, process_of
 from calibrant.cube import Cube
 from calibrant.gaussian import FloatArray
 from calibrant.models.gp import FittedGP, inverse_factor
@@ -58,12 +58,7 @@ class AdaptiveBound(Acquisition):
             )
 
     def criterion(self, belief: Belief, rng: np.random.Generator, cube: Cube) -> Criterion:
-        fitted = belief.fitted
-        if not isinstance(fitted, FittedGP):
-            raise TypeError(
-                f"`AdaptiveBound` needs a fitted GaussianProcess, but got {type(fitted).__name__}"
-                "; choose that model, or QuantileBound, which takes any."
-            )
+        fitted = process_of(belief, self)
         shrunk = shrink(fitted, self.shrinkage(fitted))
         factor = self.factor(shrunk)
 

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, softmax
 
 from calibrant import checks
-from calibrant.acquisition import Acquisition, Belief, Criterion
+from calibrant.acquisition import Acquisition, Belief, Criterion, process_of
 from calibrant.cube import Cube
 from calibrant.gaussian import SCORE_LIMIT, FloatArray
 from calibrant.models.gp import FittedGP
@@ -88,12 +88,7 @@ class ConformalBound(Acquisition):
             )
 
     def criterion(self, belief: Belief, rng: np.random.Generator, cube: Cube) -> Criterion:
-        fitted = belief.fitted
-        if not isinstance(fitted, FittedGP):
-            raise TypeError(
-                f"`ConformalBound` needs a fitted GaussianProcess, but got {type(fitted).__name__}"
-                "; choose that model, or QuantileBound, which takes any."
-            )
+        fitted = process_of(belief, self)
         n = fitted.v.size
         alpha = float(np.clip(n**-_DECAY, *_ALPHAS)) if self.alpha is None else self.alpha
         margins = Margins.of(fitted)

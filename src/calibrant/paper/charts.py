@@ -165,11 +165,12 @@ def _add_band(
     outline = np.concatenate([mean + half, (mean - half)[::-1]])
     figure.add_scatter(
         x=np.concatenate([steps, steps[::-1]]), y=outline, fill="toself", mode="lines",
-        fillcolor=_see_through(colour), line={"width": 0}, hoverinfo="skip", showlegend=False,
-        name=f"{label} band", row=row, col=column,
+        fillcolor=_see_through(colour), line={"width": 0, "simplify": False}, hoverinfo="skip",
+        showlegend=False, name=f"{label} band", row=row, col=column,
     )  # fmt: skip
     figure.add_scatter(
-        x=steps, y=mean, mode="lines", line={"color": colour, "width": 2.2}, name=label,
+        x=steps, y=mean, mode="lines", name=label,
+        line={"color": colour, "width": 2.2, "simplify": False},
         legendgroup=label, showlegend=label not in names, row=row, col=column,
     )  # fmt: skip
 

@@ -148,7 +148,7 @@ def _html_text(text: str) -> str:
     for paragraph in re.split(r"\n\n|\n(?=- )", text):
         line = _inline(" ".join(paragraph.split()))
         parts.append(f"<li>{line[2:]}</li>" if line.startswith("- ") else f"<p>{line}</p>")
-    return "".join(parts)
+    return re.sub(r"(?:<li>.*?</li>)+", r"<ul>\g<0></ul>", "".join(parts))
 
 
 def _inline(text: str) -> str:
