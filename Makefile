@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench speed forrester paper paper-networks peers test-torch figures clean
+.PHONY: demo test lint bench speed forrester paper paper-networks peers peers-environments test-torch figures clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -54,15 +54,21 @@ forrester: $(VENV)/.figures-installed  ## Forrester with the quantile bound: sea
 paper: $(VENV)/.paper-installed  ## the paper's experiments, what is missing of them; page and pictures
 	$(BIN)/calibrant paper all --folder benchmarks/paper --pictures
 
-.venv-peers/.installed: pyproject.toml benchmarks/peers/requirements.txt
-	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet $$(grep -o '^torch==[0-9.]*' benchmarks/peers/requirements.txt)
-	.venv-peers/bin/python -m pip install --quiet --editable . --requirement benchmarks/peers/requirements.txt
+# Each system beside calibrant has an environment of its own; torch goes first where it is needed.
+PEERS = $(basename $(notdir $(wildcard benchmarks/peers/environments/*.txt)))
+
+.venv-peers/%/.installed: benchmarks/peers/environments/%.txt pyproject.toml
+	$(PYTHON) -m venv .venv-peers/$*
+	for torch in $$(grep -o '^torch==[0-9.]*' $<); do .venv-peers/$*/bin/python -m pip install --quiet $$torch; done
+	.venv-peers/$*/bin/python -m pip install --quiet --requirement $<
 	touch $@
 
-peers: .venv-peers/.installed  ## calibrant beside other systems: what is missing of it, and its page
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/bin/python -m benchmarks.peers.run
-	.venv-peers/bin/python -m benchmarks.peers.tables
+peers-environments: $(PEERS:%=.venv-peers/%/.installed)
+
+peers: peers-environments  ## calibrant beside other systems: what is missing of it, and its page (hours)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.peers.run
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.peers.variants
+	.venv-peers/own/bin/python -m benchmarks.peers.tables
 
 # torch goes first, pinned: nothing that follows may choose another build of it.
 .venv-torch/.installed: pyproject.toml

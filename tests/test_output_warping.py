@@ -15,6 +15,7 @@ from calibrant.models import (
     GaussianProcess,
     Kumaraswamy,
     Priors,
+    gp,
     output_warping,
 )
 from calibrant.models.likelihood import negative_log_joint
@@ -163,7 +164,8 @@ def test_learned_units_undo_the_map_that_made_the_outcomes():
     assert np.corrcoef(y, v)[0, 1] < 0.96
 
 
-def test_refitting_goes_on_from_the_earlier_map(descents):
+def test_refitting_many_goes_on_from_the_earlier_map(descents, monkeypatch):
+    monkeypatch.setattr(gp, "_FORGETFUL", 0)
     X, y = squeezed(30)
     early = GaussianProcess(RBF(), "tanh").fit(X[:20], y[:20])
     assert len(descents) == 2
@@ -251,7 +253,7 @@ def test_a_warped_forecast_is_stored_and_comes_back():
     "outputs",
     [
         PowerMap(centre=90.0, unit=20.0, std=1.5),
-        PowerMap(False, 0.0, unit=50.0, floor=0.1),
+        PowerMap(False, 0.0, unit=50.0, low=0.1),
         TanhMap((1.5, 0.4), (3.0, 20.0), (0.5, -1.0), centre=100.0, unit=20.0, mean=0.3, std=0.7),
     ],
     ids=["line", "log", "tanh"],

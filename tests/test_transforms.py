@@ -12,6 +12,7 @@ from scipy.integrate import quad
 
 from calibrant import LeaderRecalibrator, Mixture, Normal, OnlineRecalibrator, Quantiles
 from calibrant.forecast_dict import forecast_from_dict, forecast_to_dict
+from calibrant.scores import crps
 from calibrant.shape import LocationScale, compose
 from calibrant.transformed import Transformed, transformed
 from calibrant.transforms import Outputs, PowerMap, fit_map
@@ -105,7 +106,7 @@ def test_powers_are_those_of_scipy(power):
     expected = (stats.yeojohnson(t, lmbda=power) - 0.3) / 0.7
     np.testing.assert_allclose(yeo_johnson(1.0 + 2.0 * t), expected, rtol=1e-12, atol=1e-12)
     t = np.array([0.02, 0.4, 1.0, 5.0])
-    box_cox = PowerMap(False, power, centre=1.0, unit=2.0, mean=0.3, std=0.7, floor=0.01)
+    box_cox = PowerMap(False, power, centre=1.0, unit=2.0, mean=0.3, std=0.7, low=0.01)
     expected = (stats.boxcox(t, lmbda=power) - 0.3) / 0.7
     np.testing.assert_allclose(box_cox(1.0 + 2.0 * t), expected, rtol=1e-12, atol=1e-12)
 
@@ -113,7 +114,7 @@ def test_powers_are_those_of_scipy(power):
 @pytest.mark.parametrize("power", [-1.0, -0.3, 0.0, 0.5, 1.0, 1.7, 2.0, 3.0])
 @pytest.mark.parametrize("signed", [True, False], ids=["yeo-johnson", "box-cox"])
 def test_inverse_and_slope_at_every_power(power, signed):
-    m = PowerMap(signed, power, 1.0, 2.0, 0.3, 0.7, floor=0.0 if signed else 0.05)
+    m = PowerMap(signed, power, 1.0, 2.0, 0.3, 0.7, low=-np.inf if signed else 0.05)
     y = 1.0 + 2.0 * np.array([-3.0, -0.4, 0.04, 0.06, 0.2, 1.3, 5.0])
     np.testing.assert_allclose(m.inverse(m(y)), y, rtol=1e-10)
     slope = (m(y + 1e-6) - m(y - 1e-6)) / 2e-6
@@ -219,7 +220,28 @@ def test_beyond_the_range_of_a_bounded_map_lies_infinity():
     assert bounded.inverse(1.5) == np.inf
     assert PowerMap(True, 3.0).inverse(-1.5) == -np.inf
     np.testing.assert_array_equal(bounded.inverse([-np.inf, np.inf]), [-np.inf, np.inf])
-    assert PowerMap(False, -1.0, floor=0.1).inverse(1.5) == np.inf
+    assert PowerMap(False, -1.0, low=0.1).inverse(1.5) == np.inf
+
+
+def test_a_fitted_map_goes_on_as_a_straight_line_beyond_all_outcomes(outputs):
+    y = np.array([1.0, 1.1, 1.2, 1.5, 3.0, 40.0, 900.0])  # a tail that asks for a bounded power
+    m = fit_map(outputs, y)
+    high = 900.0 * np.arange(1.0, 5.0)
+    np.testing.assert_allclose(np.diff(m(high)), np.full(3, m(high[1]) - m(high[0])), rtol=1e-9)
+    v = np.array([-8.0, -1.0, 0.0, 1.0, 8.0])
+    assert np.isfinite(m.inverse(v)).all()
+    np.testing.assert_allclose(m(m.inverse(v)), v, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(m.slope(high), m.slope(900.0), rtol=1e-12)
+
+
+def test_a_forecast_through_a_fitted_map_has_a_finite_crps():
+    y = np.array([1.0, 1.1, 1.2, 1.5, 3.0, 40.0, 900.0])
+    m = fit_map("yeo-johnson", y)
+    assert m.power < 0.0
+    forecast = Transformed(Normal(0.5, 1.0), m)
+    drawn = forecast.sample(200_000, np.random.default_rng(0))
+    np.testing.assert_allclose(forecast.mean(), drawn.mean(), rtol=0.02)
+    assert np.isfinite(crps(forecast, 2.0))
 
 
 def test_maps_are_plain_values(outputs, y):

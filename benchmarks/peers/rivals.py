@@ -1,151 +1,78 @@
-"""One adapter a rival: the library with its own default settings, behind ask and tell.
+"""Who meets whom: the rivals, where each lives, and the plan of what is run.
 
-Each is told the first points with their outcomes, and then asked. A library is imported when its
-rival starts: what is not installed is only missed by who wants it.
+A rival's library sits in an environment of its own (``environments/NAME.txt``, created by
+``make peers-environments``) and is driven by an adapter that runs there.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from pathlib import Path
+from typing import NamedTuple
 
-Settings = dict[str, float]
-Space = dict[str, tuple[float, float]]
+from benchmarks.peers.suite import SUBSET, TASKS
 
-
-class Rival(Protocol):
-    """What the harness talks to."""
-
-    def __init__(self, space: Space, seed: int) -> None: ...
-
-    def tell(self, settings: Settings, outcome: float) -> None:
-        """Learn an outcome; of the first points, or of the last one asked for."""
-
-    def ask(self) -> Settings:
-        """Return the next point to evaluate."""
+HERE = Path(__file__).parent
+ENVIRONMENTS = HERE.parents[1] / ".venv-peers"
 
 
-class Random:
-    """Uniform points: the yardstick that normalised regret is measured with."""
+class Rival(NamedTuple):
+    """A system with its own default settings."""
 
-    def __init__(self, space: Space, seed: int) -> None:
-        import random
+    environment: str
+    adapter: str
+    fast: bool  # meets the whole suite
 
-        self._space, self._rng = space, random.Random(seed)
+    @property
+    def python(self) -> Path:
+        return ENVIRONMENTS / self.environment / "bin" / "python"
 
-    def tell(self, settings: Settings, outcome: float) -> None:
-        pass
-
-    def ask(self) -> Settings:
-        return {name: self._rng.uniform(low, high) for name, (low, high) in self._space.items()}
-
-
-class Sobol:
-    """A scrambled Sobol sequence."""
-
-    def __init__(self, space: Space, seed: int) -> None:
-        from scipy.stats import qmc
-
-        self._space, self._points = space, iter(qmc.Sobol(len(space), rng=seed).random_base2(10))
-
-    def tell(self, settings: Settings, outcome: float) -> None:
-        pass
-
-    def ask(self) -> Settings:
-        unit = next(self._points)
-        ends = self._space.items()
-        return {
-            name: float(low + u * (high - low))
-            for u, (name, (low, high)) in zip(unit, ends, strict=True)
-        }
+    @property
+    def script(self) -> Path:
+        return HERE / "adapters" / self.adapter
 
 
-class _Optuna:
-    """An Optuna study with one of its samplers."""
-
-    def __init__(self, space: Space, seed: int) -> None:
-        import warnings
-
-        import optuna
-
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
-        self._space = {
-            name: optuna.distributions.FloatDistribution(low, high)
-            for name, (low, high) in space.items()
-        }
-        self._study = optuna.create_study(sampler=self._sampler(seed))
-        self._trial: Any = None
-
-    def _sampler(self, seed: int) -> Any:
-        raise NotImplementedError
-
-    def tell(self, settings: Settings, outcome: float) -> None:
-        import optuna
-
-        if self._trial is not None:
-            self._study.tell(self._trial, outcome)
-            self._trial = None
-            return
-        self._study.add_trial(
-            optuna.trial.create_trial(params=settings, distributions=self._space, value=outcome)
-        )
-
-    def ask(self) -> Settings:
-        self._trial = self._study.ask(self._space)
-        return dict(self._trial.params)
-
-
-class TPE(_Optuna):
-    """Optuna's default sampler."""
-
-    def _sampler(self, seed: int) -> Any:
-        import optuna
-
-        return optuna.samplers.TPESampler(seed=seed)
-
-
-class GP(_Optuna):
-    """Optuna's Gaussian-process sampler."""
-
-    def _sampler(self, seed: int) -> Any:
-        import optuna
-
-        return optuna.samplers.GPSampler(seed=seed)
-
-
-class CMA(_Optuna):
-    """CMA-ES, as Optuna has it."""
-
-    def _sampler(self, seed: int) -> Any:
-        import optuna
-
-        return optuna.samplers.CmaEsSampler(seed=seed)
-
-
-class Calibrant(_Optuna):
-    """calibrant with nothing set."""
-
-    def _sampler(self, seed: int) -> Any:
-        from calibrant import CalibratedSampler
-
-        return CalibratedSampler(seed=seed)
-
-
-class Uncalibrated(_Optuna):
-    """calibrant without calibration, everything else equal."""
-
-    def _sampler(self, seed: int) -> Any:
-        from calibrant import CalibratedSampler
-
-        return CalibratedSampler(seed=seed, recalibrator=None)
-
-
-RIVALS: dict[str, type[Any]] = {
-    "random": Random,
-    "sobol": Sobol,
-    "optuna-tpe": TPE,
-    "optuna-gp": GP,
-    "optuna-cma": CMA,
-    "calibrant": Calibrant,
-    "calibrant-raw": Uncalibrated,
+RIVALS = {
+    "random": Rival("own", "own.py", fast=True),
+    "calibrant": Rival("own", "own.py", fast=True),
+    "calibrant-raw": Rival("own", "own.py", fast=True),
+    "sobol": Rival("own", "own.py", fast=True),
+    "optuna-tpe": Rival("own", "own.py", fast=True),
+    "optuna-cma": Rival("own", "own.py", fast=True),
+    "optuna-gp": Rival("own", "own.py", fast=True),
+    "nevergrad": Rival("nevergrad", "nevergrad_adapter.py", fast=True),
+    "gpyopt": Rival("gpyopt", "gpyopt_adapter.py", fast=True),
+    "bayes_opt": Rival("classic", "classic_adapter.py", fast=True),
+    "botorch": Rival("torch", "torch_adapter.py", fast=True),
+    "hebo": Rival("hebo", "hebo_adapter.py", fast=False),
+    "ax": Rival("torch", "torch_adapter.py", fast=False),
+    "skopt": Rival("classic", "classic_adapter.py", fast=False),
+    "smac": Rival("smac", "smac_adapter.py", fast=False),
+    "smac-blackbox": Rival("smac", "smac_adapter.py", fast=False),
+    "syne-tune-cqr": Rival("synetune", "synetune_adapter.py", fast=False),
+    "confopt": Rival("confopt", "confopt_adapter.py", fast=False),
+    "vizier": Rival("vizier", "vizier_adapter.py", fast=False),
 }
+
+
+class Run(NamedTuple):
+    """One rival on one task, once."""
+
+    rival: str
+    task: str
+    budget: int
+    seed: int
+
+
+def plan() -> list[Run]:
+    """Return what is to be run, the most telling first."""
+    fast = [name for name, rival in RIVALS.items() if rival.fast]
+    slow = [name for name, rival in RIVALS.items() if not rival.fast]
+    return [
+        *(Run(r, t, 30, seed) for r in fast for seed in range(20) for t in TASKS),
+        *(Run(r, t, 30, seed) for r in slow for seed in range(10) for t in SUBSET),
+        *(Run(r, t, 100, seed) for r in STRONGEST for seed in range(10) for t in SUBSET),
+    ]
+
+
+# By mean regret after 30 evaluations; with random search, by which regret is normalised.
+STRONGEST = ("random", "calibrant", "calibrant-raw", "hebo", "ax", "optuna-gp", "botorch")

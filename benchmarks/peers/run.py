@@ -1,110 +1,166 @@
 """Run rivals on tasks; results are JSON lines, one a run, and a finished run is not repeated.
 
-    python -m benchmarks.peers.run --rivals calibrant optuna-tpe --budget 30 --repetitions 20
+    python -m benchmarks.peers.run                                   # all that is planned
+    python -m benchmarks.peers.run --rivals hebo --tasks hartmann-6  # a part of it
 
-A line says which rival met which task with which seed and budget, what the noise-free values of the
-points it evaluated were, and how many CPU seconds its asks took. The first five points are told,
-the same to all. A rival that raises or runs out of time has a line that says so.
+A line says which rival met which task with which seed and budget, the mean outcomes of the points
+it evaluated, and the CPU seconds of its asks. The first five points are told, the same to all. A
+rival that raises or runs out of time has a line that says so.
 """
 
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
-import signal
+import os
+import select
+import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.rivals import RIVALS
+from benchmarks.peers.lines import append, read_lines
+from benchmarks.peers.rivals import RIVALS, Rival, Run, plan
 from benchmarks.peers.suite import TASKS
+from calibrant.terminal import progress_bar
 
 RESULTS = Path(__file__).parent / "results"
 FIRST = 5
 TIME_LIMIT = 1800  # seconds of one run
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")}
 
 
-class Run(NamedTuple):
-    """One rival on one task, once."""
+class RivalFailed(Exception):
+    """A rival raised, stopped answering or ended."""
 
-    rival: str
-    task: str
-    budget: int
-    seed: int
+
+class Worker:
+    """A rival's process, which serves one run after the other."""
+
+    def __init__(self, rival: Rival) -> None:
+        self._process = subprocess.Popen(
+            [rival.python, rival.script],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **ONE_THREAD, "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"},
+        )
+        self.deadline = float("inf")
+
+    def call(self, **request: Any) -> dict[str, Any]:
+        """Return the answer to a request."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise RivalFailed("its process ended") from None
+        left = max(0.0, self.deadline - time.monotonic())
+        if not select.select([self._process.stdout], [], [], left)[0]:
+            raise RivalFailed(f"more than {TIME_LIMIT} s")
+        line = self._process.stdout.readline()
+        if not line:
+            raise RivalFailed("its process ended")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise RivalFailed(answer["error"])
+        return answer
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+_workers: dict[str, Worker] = {}  # of this process: the last rival's, kept for its next run
 
 
 def execute(run: Run) -> dict[str, Any]:
     """Return what is to be kept of a run."""
-    task = TASKS[run.task]
-    noise = np.random.default_rng([run.seed, 1])
-    values: list[float] = []
+    if run.rival not in _workers:
+        for worker in _workers.values():
+            worker.close()
+        _workers.clear()
+        _workers[run.rival] = Worker(RIVALS[run.rival])
+        atexit.register(_workers[run.rival].close)
+    worker, task = _workers[run.rival], TASKS[run.task]
+    rng = np.random.default_rng([run.seed, 1])
+    means: list[float] = []
     seconds: list[float] = []
     error = None
-    signal.signal(signal.SIGALRM, _out_of_time)
-    signal.alarm(TIME_LIMIT)
+    worker.deadline = time.monotonic() + TIME_LIMIT
     try:
-        rival = RIVALS[run.rival](task.space, run.seed)
+        worker.call(start={"rival": run.rival, "space": task.space, "seed": run.seed})
         points = task.first(FIRST, run.seed)
         for step in range(run.budget):
-            began = time.process_time()
-            settings = points[step] if step < FIRST else rival.ask()
-            if step >= FIRST:
-                seconds.append(time.process_time() - began)
-            values.append(task.value(settings))
-            rival.tell(settings, task.outcome(settings, noise))
-    except Exception as problem:  # a rival's failure is a result
-        error = f"{type(problem).__name__}: {problem}"
-    finally:
-        signal.alarm(0)
+            if step < FIRST:
+                settings = points[step]
+            else:
+                answer = worker.call(ask={})
+                settings = answer["settings"]
+                seconds.append(answer["seconds"])
+            evaluation = task.evaluate(settings, rng)
+            means.append(evaluation.mean)
+            worker.call(tell={"settings": settings, "outcome": evaluation.outcome})
+    except RivalFailed as problem:
+        error = str(problem)
+        _workers.pop(run.rival).close()
     return {
         **run._asdict(),
-        "values": [float(f"{value:.7g}") for value in values],
-        "seconds": [round(s, 4) for s in seconds],
+        "values": [float(f"{value:.7g}") for value in means],
+        "seconds": round(float(np.mean(seconds)), 5) if seconds else None,
         "error": error,
     }
-
-
-def _out_of_time(*_: Any) -> None:
-    raise TimeoutError(f"more than {TIME_LIMIT} s")
 
 
 def load() -> Iterator[dict[str, Any]]:
     """Yield all results."""
     for path in sorted(RESULTS.glob("*.jsonl")):
-        with path.open(encoding="utf-8") as file:
-            yield from map(json.loads, file)
+        yield from read_lines(path)
+
+
+def _without_data(tasks: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the tasks whose data is not there, with how to get it."""
+    for name in tasks:
+        task = TASKS[name]
+        try:
+            task.evaluate(task.first(1, 0)[0], np.random.default_rng(0))
+        except (FileNotFoundError, ImportError) as problem:
+            yield name, str(problem)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Run rivals on tasks.")
+    parser = argparse.ArgumentParser(description="Run what is planned and missing.")
     parser.add_argument("--rivals", nargs="+", choices=list(RIVALS), default=list(RIVALS))
     parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS))
-    parser.add_argument("--budget", type=int, default=30)
-    parser.add_argument("--repetitions", type=int, default=20)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--budget", type=int, nargs="+", default=[30, 100])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     given = parser.parse_args()
+    absent = dict(_without_data(given.tasks))
+    for task, reason in absent.items():
+        print(f"Left out: {task}. {reason}")
     done = {Run(r["rival"], r["task"], r["budget"], r["seed"]) for r in load()}
     missing = [
         run
-        for seed in range(given.repetitions)
-        for task in given.tasks
-        for rival in given.rivals
-        if (run := Run(rival, task, given.budget, seed)) not in done
+        for run in plan()
+        if run not in done
+        and run.rival in given.rivals
+        and run.task in given.tasks
+        and run.task not in absent
+        and run.budget in given.budget
+        and RIVALS[run.rival].python.exists()
     ]
-    RESULTS.mkdir(exist_ok=True)
-    with ProcessPoolExecutor(given.jobs) as pool:
-        for number, future in enumerate(as_completed(pool.submit(execute, run) for run in missing)):
+    with ProcessPoolExecutor(given.jobs) as pool, progress_bar() as bar:
+        all_runs = bar.add_task("runs", total=len(missing))
+        for future in as_completed([pool.submit(execute, run) for run in missing]):
             result = future.result()
-            with (RESULTS / f"{result['rival']}.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(result, separators=(",", ":")) + "\n")
-            if number % 100 == 0:
-                print(
-                    f"{number} of {len(missing)}: {result['rival']} on {result['task']}", flush=True
-                )
+            append(RESULTS / f"{result['rival']}.jsonl", result)
+            bar.advance(all_runs)
 
 
 if __name__ == "__main__":

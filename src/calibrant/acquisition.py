@@ -25,6 +25,7 @@ from calibrant.forecast import Forecast
 from calibrant.gaussian import FloatArray
 from calibrant.models.gp import FittedGP
 from calibrant.models.protocol import FittedModel, GaussianBelief
+from calibrant.models.rotation import FittedRotation
 from calibrant.shape import compose
 
 # points (m, d) -> values (m,) and, unless there is none, a function for their gradients (m, d)
@@ -53,6 +54,8 @@ class Acquisition(ABC):
 
 def process_of(belief: Belief, acquisition: Acquisition) -> FittedGP:
     """Return the belief's model, if it is the Gaussian process that an acquisition needs."""
+    if isinstance(belief.fitted, FittedRotation):
+        return belief.fitted.current
     if isinstance(belief.fitted, FittedGP):
         return belief.fitted
     raise TypeError(

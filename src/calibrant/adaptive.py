@@ -90,7 +90,7 @@ def shrink(fitted: FittedGP, shrinkage: float) -> FittedGP:
     kernel = fitted.model.kernel
     names = kernel.parameter_names(fitted.X.shape[1])
     theta = fitted.theta.copy()
-    lengths = [i for i, name in enumerate(names) if name.startswith("lengthscale")]
+    lengths = [i for i, name in enumerate(names) if name.startswith(("lengthscale", "effect"))]
     theta[lengths] -= np.log(shrinkage)
     C, _ = kernel.on_itself(fitted.X)(theta[: len(names)])
     K = fitted.signal_variance * C + np.diag(fitted.noise_variance)

@@ -11,7 +11,7 @@ from calibrant.forecast import Forecast, Mixture, Normal
 from calibrant.quantiles import Quantiles
 from calibrant.tanh_map import TanhMap
 from calibrant.transformed import Transformed
-from calibrant.transforms import PowerMap
+from calibrant.transforms import MonotoneMap, PowerMap
 
 _LEVELS = np.arange(1, 100) / 100  # of any forecast that has no form of its own here
 
@@ -54,10 +54,17 @@ def forecast_from_dict(state: Mapping[str, Any]) -> Forecast:
         case {"kind": "normal", "mean": mean, "std": std}:
             return Normal(mean, std)
         case {"kind": "transformed", "forecast": inner, "outputs": outputs}:
-            kind = TanhMap if "heights" in outputs else PowerMap
-            return Transformed(forecast_from_dict(inner), kind(**outputs))
+            return Transformed(forecast_from_dict(inner), _outputs_from_dict(outputs))
         case {"kind": "mixture", "weights": weights, "means": means, "stds": stds}:
             return Mixture(weights, means, stds)
         case {"kind": "quantiles", "levels": levels, "values": values}:
             return Quantiles(levels, values)
     raise ValueError(f"This is not a stored forecast: {dict(state)!r}.")
+
+
+def _outputs_from_dict(state: Mapping[str, Any]) -> MonotoneMap:
+    if "heights" in state:
+        return TanhMap(**state)
+    known = dict(state)
+    floor = known.pop("floor", None)  # what studies of earlier versions hold: Box–Cox's low end
+    return PowerMap(**known, low=floor) if floor and not known["signed"] else PowerMap(**known)

@@ -18,6 +18,7 @@ from calibrant.outcomes import Outcomes
 from calibrant.policy import (
     ACQUISITION,
     CALIBRATION_SET,
+    INITIAL,
     MODEL,
     RECALIBRATOR,
     SHOWN,
@@ -25,7 +26,6 @@ from calibrant.policy import (
     History,
     Policy,
     Suggestion,
-    initial_size,
 )
 from calibrant.recalibrate import Recalibrator
 
@@ -42,15 +42,14 @@ class Optimizer:
 
     Args:
         dim: number of coordinates; or the axes, where some allow only listed values.
-        model: what forecasts outcomes; by default a Gaussian process.
+        model: what forecasts outcomes; by default Gaussian processes that take turns.
         recalibrator: what makes its forecasts true inside the acquisition; None: uncalibrated.
         calibration_set: the outcomes it learns from: "leave-one-out", "time-series" or "online", or
             a :class:`~calibrant.calibration_set.CalibrationSet` for the details.
         acquisition: what makes a point worth evaluating.
         design: how the first points are spread: "latin", "sobol" or "random".
         n_initial: how many there are, points told unasked included, before the model chooses; by
-            default twice the number of coordinates, 5 to 12. With 0 and nothing told, the first
-            point is random.
+            default 5. With 0 and nothing told, the first point is random.
         repeats: whether a point may be evaluated twice.
         shown: the recalibrator of :meth:`forecast`, which learns online.
         seed: of all random choices.
@@ -65,7 +64,7 @@ class Optimizer:
         calibration_set: CalibrationSet | Splits | str = CALIBRATION_SET,
         acquisition: Acquisition = ACQUISITION,
         design: Design | str = Design.LATIN,
-        n_initial: int | None = None,
+        n_initial: int = INITIAL,
         repeats: bool = False,
         shown: Recalibrator = SHOWN,
         seed: int | np.random.Generator | None = None,
@@ -74,11 +73,10 @@ class Optimizer:
         self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats)
         self._shown = shown
         self._rng = np.random.default_rng(seed)
-        size = initial_size(self._cube.dim) if n_initial is None else n_initial
-        if size < 0:
+        if n_initial < 0:
             raise ValueError(f"`n_initial >= 0` must hold, but got n_initial={n_initial}.")
-        self._n_initial = size
-        self._design = list(self._cube.design(design, size, self._rng))
+        self._n_initial = n_initial
+        self._design = list(self._cube.design(design, n_initial, self._rng))
         self._told: list[tuple[FloatArray, float]] = []  # y is NaN where an evaluation failed
         self._outcomes = Outcomes()
         self._pending: dict[bytes, Suggestion] = {}

@@ -30,7 +30,9 @@ from calibrant.cube import Cube, keys
 from calibrant.forecast import Forecast
 from calibrant.gaussian import FloatArray
 from calibrant.maximize import maximize
+from calibrant.models.additive import Additive
 from calibrant.models.gp import GaussianProcess
+from calibrant.models.kernels import RBF
 from calibrant.models.protocol import (
     CanRefit,
     FittedModel,
@@ -38,6 +40,7 @@ from calibrant.models.protocol import (
     KnowsLabels,
     Model,
 )
+from calibrant.models.rotation import Rotation
 from calibrant.outcomes import Outcomes
 from calibrant.recalibrate import (
     ChainRecalibrator,
@@ -48,7 +51,12 @@ from calibrant.recalibrate import (
 from calibrant.recalibrate.identity import STANDARD_NORMAL
 
 # What a user who sets nothing gets. All of them are values: nothing can change them.
-MODEL = GaussianProcess()
+MODEL = Rotation(
+    tuple(
+        GaussianProcess(kernel)
+        for kernel in (Additive(), Additive(whole=RBF), Additive(per_dimension=True))
+    )
+)
 RECALIBRATOR = GaussianRecalibrator(strength=10.0)  # location and scale, slowly
 CALIBRATION_SET = CalibrationSet()
 ACQUISITION = ExpectedImprovement()
@@ -119,7 +127,7 @@ class Policy:
     """How points are chosen.
 
     Args:
-        model: what to fit; a :class:`~calibrant.models.GaussianProcess` unless given.
+        model: what to fit; unless given, Gaussian processes with three kernels that take turns.
         recalibrator: what learns from the calibration set, or None to trust the model as it is.
         calibration_set: the outcomes it learns from.
         acquisition: what makes a point worth evaluating, for one objective. Several objectives are
@@ -304,6 +312,6 @@ def _merit(history: History) -> FloatArray:
     )
 
 
-def initial_size(dim: int) -> int:
-    """Return how many points to spread before a model is asked: enough for a first fit."""
-    return max(5, min(2 * dim, 12))
+# Points to spread before a model is asked. More of them, in many dimensions, cost more evaluations
+# than the better first fit is worth.
+INITIAL = 5

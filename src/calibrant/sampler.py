@@ -24,13 +24,13 @@ from calibrant.outcomes import Outcomes
 from calibrant.policy import (
     ACQUISITION,
     CALIBRATION_SET,
+    INITIAL,
     MODEL,
     RECALIBRATOR,
     Fits,
     History,
     Policy,
     Suggestion,
-    initial_size,
 )
 from calibrant.recalibrate import Recalibrator
 from calibrant.space import Internal, Space, searchable
@@ -52,13 +52,12 @@ class CalibratedSampler(BaseSampler):
     together with the model's raw forecast, so calibration survives a restart.
 
     Args:
-        model: what forecasts outcomes; by default a Gaussian process.
+        model: what forecasts outcomes; by default Gaussian processes that take turns.
         recalibrator: what makes its forecasts true inside the acquisition; None: uncalibrated.
         calibration_set: the outcomes it learns from: "leave-one-out", "time-series" or "online", or
             a :class:`~calibrant.calibration_set.CalibrationSet` for the details.
         acquisition: what makes a point worth evaluating.
-        n_startup_trials: how many trials are spread out before the model is asked; by default twice
-            the number of parameters, 5 to 12.
+        n_startup_trials: how many trials are spread out before the model is asked; by default 5.
         design: how they are spread: "latin", "sobol" or "random".
         repeats: whether a setting may be evaluated twice.
         search_space: the parameters, where they are known beforehand; by default they are learned
@@ -73,13 +72,13 @@ class CalibratedSampler(BaseSampler):
         recalibrator: Recalibrator | None = RECALIBRATOR,
         calibration_set: CalibrationSet | Splits | str = CALIBRATION_SET,
         acquisition: Acquisition = ACQUISITION,
-        n_startup_trials: int | None = None,
+        n_startup_trials: int = INITIAL,
         design: Design | str = Design.LATIN,
         repeats: bool = False,
         search_space: Mapping[str, BaseDistribution] | None = None,
         seed: int | None = None,
     ) -> None:
-        if n_startup_trials is not None and n_startup_trials < 1:
+        if n_startup_trials < 1:
             raise ValueError(
                 f"`n_startup_trials >= 1` must hold, but got {n_startup_trials}: "
                 "a model needs an outcome to start from."
@@ -193,7 +192,7 @@ class CalibratedSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, space: Space, history: History, fixed: Internal
     ) -> Suggestion:
         """Return a point and, as soon as there is a model, what it forecasts of it."""
-        startup = self._n_startup_trials or initial_size(space.cube.dim)
+        startup = self._n_startup_trials
         if history.Y.shape[0] < startup:
             x = self._startup_point(study, trial, space, history, startup)
             return Suggestion(space.row(space.existing({**space.internal(x), **fixed})))

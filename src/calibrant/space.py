@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -289,16 +289,24 @@ def _log_integers(distribution: IntDistribution) -> Coordinate:
     start = np.log(low - 0.5)
     span = np.log(high + 0.5) - start
 
-    def from_unit(u: float) -> float:
-        return float(np.clip(np.rint(np.exp(start + u * span)), low, high))
-
-    def rounded(u: FloatArray) -> FloatArray:
-        values = np.clip(np.rint(np.exp(start + u * span)), low, high)
-        return np.asarray((np.log(values) - start) / span)
-
     if high - low < _LISTED:
         values = np.arange(low, high + 1, dtype=float)
-        axis = Axis(tuple(((np.log(values) - start) / span).tolist()))
-    else:
-        axis = Axis(rounding=rounded)
-    return Coordinate(distribution, axis, lambda value: _log(value, start, span), from_unit)
+        places = (np.log(values) - start) / span
+        # The nearest place, as the search rounds to it: not always that of the nearest number.
+        middles = 0.5 * (places[1:] + places[:-1])
+        return Coordinate(
+            distribution,
+            Axis(tuple(places.tolist())),
+            lambda value: _log(value, start, span),
+            lambda u: float(values[np.searchsorted(middles, u, side="right")]),
+        )
+
+    def nearest(u: ArrayLike) -> FloatArray:
+        return np.asarray(np.clip(np.rint(np.exp(start + np.asarray(u) * span)), low, high))
+
+    return Coordinate(
+        distribution,
+        Axis(rounding=lambda u: np.asarray((np.log(nearest(u)) - start) / span)),
+        lambda value: _log(value, start, span),
+        lambda u: float(nearest(u)),
+    )

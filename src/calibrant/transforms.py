@@ -9,7 +9,7 @@ nothing here overflows at 1e300 next to 1e−300.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -58,13 +58,16 @@ class MonotoneMap(ABC):
 class PowerMap(MonotoneMap):
     """A power of outcomes, scaled before and standardised after.
 
+    Beyond ``low`` and ``high`` it goes on as a straight line. Many powers are bounded on one side:
+    a Gaussian forecast in the model's units would then have no mean in the user's, and a quantile
+    at infinity. What lies beyond all outcomes seen has no reason to be that far away.
+
     Args:
-        signed: Yeo–Johnson's power, for outcomes of both signs; or Box–Cox's, for positive ones,
-            which goes on as a straight line below ``floor``.
+        signed: Yeo–Johnson's power, for outcomes of both signs; or Box–Cox's, for positive ones.
         power: 1 is a straight line; Box–Cox's 0 is the logarithm.
         centre, unit: what is subtracted from and divides an outcome first.
         mean, std: of the outcomes after the power.
-        floor: where Box–Cox ends.
+        low, high: between which outcomes are raised to the power, after scaling.
     """
 
     signed: bool = True
@@ -73,30 +76,31 @@ class PowerMap(MonotoneMap):
     unit: float = 1.0
     mean: float = 0.0
     std: float = 1.0
-    floor: float = 0.0
+    low: float = -np.inf
+    high: float = np.inf
 
     def __call__(self, y: ArrayLike) -> FloatArray:
         return (self._raised(self._inner(y)) - self.mean) / self.std
 
     def inverse(self, v: ArrayLike) -> FloatArray:
         v = np.asarray(v, dtype=float) * self.std + self.mean
+        inside = np.clip(v, *self._curve(np.array([self.low, self.high])))
         if self.signed:
-            t = np.where(v >= 0.0, _unraised(v, self.power), -_unraised(-v, 2.0 - self.power))
+            t = np.where(
+                inside >= 0.0,
+                _unraised(inside, self.power),
+                -_unraised(-inside, 2.0 - self.power),
+            )
         else:
-            start, slope = _box_cox(self.floor, self.power), self.floor ** (self.power - 1.0)
-            above = _unraised(np.maximum(v, start), self.power, offset=0.0)
-            t = np.where(v >= start, above, self.floor + (v - start) / slope)
-        with np.errstate(over="ignore"):
+            t = _unraised(inside, self.power, offset=0.0)
+        t = np.clip(t, self.low, self.high)  # what rounding has moved beyond the ends
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            t = np.where(inside == v, t, t + (v - inside) / self._curve_slope(t))
             # Halves, as the difference of the largest floats is not one.
             return np.asarray((t * (self.unit / 2.0) + self.centre / 2.0) * 2.0)
 
     def slope(self, y: ArrayLike) -> FloatArray:
-        t = self._inner(y)
-        if self.signed:
-            exponent = np.where(t >= 0.0, self.power - 1.0, 1.0 - self.power)
-            by_t = np.exp(exponent * np.log1p(np.abs(t)))
-        else:
-            by_t = np.maximum(t, self.floor) ** (self.power - 1.0)
+        by_t = self._curve_slope(np.clip(self._inner(y), self.low, self.high))
         with np.errstate(over="ignore"):  # subnormal units have no inverse
             return np.asarray(np.minimum(by_t / self.unit / self.std, np.finfo(float).max))
 
@@ -106,7 +110,7 @@ class PowerMap(MonotoneMap):
         return self.power == 1.0
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return {k: v for k, v in asdict(self).items() if np.isfinite(v)}  # JSON has no infinity
 
     def _inner(self, y: ArrayLike) -> FloatArray:
         y = checks.as_floats("y", y)
@@ -115,12 +119,21 @@ class PowerMap(MonotoneMap):
             return np.clip((y / 2.0 - self.centre / 2.0) / self.unit * 2.0, -largest, largest)
 
     def _raised(self, t: FloatArray) -> FloatArray:
+        inside = np.clip(t, self.low, self.high)
+        return self._curve(inside) + self._curve_slope(inside) * (t - inside)
+
+    def _curve(self, t: FloatArray) -> FloatArray:
         if self.signed:
             size = np.abs(t)
             return np.where(t >= 0.0, _raised(size, self.power), -_raised(size, 2.0 - self.power))
-        above = np.maximum(t, self.floor)
-        tangent = self.floor ** (self.power - 1.0) * np.minimum(t - self.floor, 0.0)
-        return np.asarray(_box_cox(above, self.power) + tangent)
+        with np.errstate(divide="ignore"):  # with no low end the logarithm of 0 is met
+            return _box_cox(np.maximum(t, 0.0), self.power)
+
+    def _curve_slope(self, t: FloatArray) -> FloatArray:
+        if self.signed:
+            exponent = np.where(t >= 0.0, self.power - 1.0, 1.0 - self.power)
+            return np.asarray(np.exp(exponent * np.log1p(np.abs(t))))
+        return np.asarray(t ** (self.power - 1.0))
 
 
 def fit_map(outputs: Outputs | str, y: ArrayLike) -> PowerMap:
@@ -140,14 +153,17 @@ def fit_map(outputs: Outputs | str, y: ArrayLike) -> PowerMap:
             inner = _positive(y)
             t = np.maximum(inner._inner(y), _LEAST)
             power = 0.0 if kind is Outputs.LOG else _likely_power(t, False)
-            floor = max(0.5 * float(inner._inner(y).min()), _LEAST)
-            inner = PowerMap(False, power, inner.centre, inner.unit, floor=floor)
-    raised = inner._raised(inner._inner(y))
+            inner = PowerMap(False, power, inner.centre, inner.unit)
+    t = inner._inner(y)
+    # Box–Cox goes on to half the lowest, so that outcomes near zero are still told apart.
+    low = float(t.min()) if inner.signed else max(0.5 * float(t.min()), _LEAST)
+    inner = replace(inner, low=low, high=float(t.max()))
+    raised = inner._raised(t)
     spread = float(raised.std())
     level = float(raised.mean())
     # Outcomes that are all the same have no spread to divide by.
     std = spread if spread > 1e-12 * max(1.0, abs(level)) else 1.0
-    return PowerMap(inner.signed, inner.power, inner.centre, inner.unit, level, std, inner.floor)
+    return replace(inner, mean=level, std=std)
 
 
 def _scaled(y: FloatArray) -> PowerMap:

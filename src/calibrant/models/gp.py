@@ -44,6 +44,11 @@ from calibrant.transforms import MonotoneMap, Outputs, PowerMap, fit_map
 # share since last time: at each step up to 20 outcomes, every tenth at 200.
 _REFIT_GROWTH = 0.05
 
+# Up to so many outcomes, hyper-parameters are looked for afresh each time. Going on from the last
+# ones would be cheaper, but there are several hills, and a search that keeps to the first one it
+# found is stuck with what it believed early on.
+_FORGETFUL = 100
+
 _SMALLEST_VARIANCE = 1e-12  # of the signal's: rounding may make a variance negative
 
 
@@ -261,7 +266,7 @@ class FittedGP:
         """Return the process after more outcomes.
 
         Rows are appended to what is known; now and then, as their number grows, hyper-parameters
-        and output map are fitted again, starting from the present ones.
+        and output map are fitted again.
         """
         X, y = checks.training_data(X, y)
         if self.X.shape[1] != X.shape[1]:
@@ -280,7 +285,8 @@ class FittedGP:
             and (variances is None or np.array_equal(variances[:known], self.noise_variance))
         )
         if not goes_on or y.size > (1.0 + _REFIT_GROWTH) * self.fitted_at:
-            warm = self if self._learned_noise == (variances is None) else None
+            comparable = self._learned_noise == (variances is None)
+            warm = self if comparable and y.size > _FORGETFUL else None
             return self.model._learned(X, y, noise, warm)
         if y.size == known:
             return replace(self, v=v)

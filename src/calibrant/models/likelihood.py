@@ -19,6 +19,8 @@ from calibrant.models.kernels import Kernel
 
 _BOUNDS = {  # of the parameters themselves; standardised outcomes on the unit cube
     "lengthscale": (5e-3, 1e2),
+    "effect": (5e-3, 1e2),
+    "odds": (1e-3, 1e3),
     "period": (5e-2, 1e2),
     "signal": (1e-3, 1e3),
     "noise": (1e-8, 1e1),  # below 1e-8 the Cholesky factor of clustered points loses its digits
@@ -30,7 +32,8 @@ _BOUNDS = {  # of the parameters themselves; standardised outcomes on the unit c
 class Priors:
     """Log-normal beliefs about hyper-parameters: medians, and standard deviations of the logarithm.
 
-    The median lengthscale grows with √dim, as distances in the unit cube do. An infinite standard
+    The median lengthscale grows with √dim, as distances in the unit cube do; that of the effects of
+    single inputs (:class:`~calibrant.models.additive.Additive`) does not. An infinite standard
     deviation means no belief at all; the median is then only where a search for it starts.
     """
 
@@ -38,13 +41,22 @@ class Priors:
     period: tuple[float, float] = (1.0, 1.0)
     signal: tuple[float, float] = (1.0, 1.0)
     noise: tuple[float, float] = (1e-4, 2.0)
+    effect: tuple[float, float] = (0.5, 1.0)
+    odds: tuple[float, float] = (1.0, 1.5)  # of effects against the whole
     warp: tuple[float, float] = (1.0, 0.75**0.5)  # a and b of warped inputs; 1 is no warping
 
     @classmethod
     def flat(cls) -> Priors:
         """Return no beliefs except about warps, which a handful of outcomes would bend at will."""
         none = float("inf")
-        return cls((0.5, none), period=(1.0, none), signal=(1.0, none), noise=(1e-4, none))
+        return cls(
+            (0.5, none),
+            period=(1.0, none),
+            signal=(1.0, none),
+            noise=(1e-4, none),
+            effect=(0.5, none),
+            odds=(1.0, none),
+        )
 
     def of(self, name: str, dim: int) -> tuple[float, float]:
         """Return mean and standard deviation of the logarithm of a parameter."""
@@ -130,8 +142,8 @@ def most_probable(
 ) -> FloatArray:
     """Return the hyper-parameters of highest posterior density, or likelihood without priors.
 
-    From ``warm``, a previous answer, one descent is enough; without it the most promising of a few
-    settings (short and long lengthscales, little and much noise) start two.
+    Without ``warm``, a previous answer, the most promising of a few settings (short and long
+    lengthscales, little and much noise) start two descents; from it, one is enough.
     """
     if v.size > _ENOUGH:
         some = np.unique(np.linspace(0, v.size - 1, _ENOUGH).astype(np.intp))
@@ -141,20 +153,18 @@ def most_probable(
     bounds = log_bounds(names)
     low, high = np.array(bounds).T
     centre = np.array([(priors or Priors()).of(name, X.shape[1])[0] for name in names])
-    starts = [np.clip(centre, low, high)]
     if warm is not None:
-        starts = [np.clip(warm, low, high), *starts]
+        starts = [np.clip(warm, low, high)]
     else:
-        for length, added in ((0.4, 1.0), (2.5, 1.0), (1.0, 100.0)):
-            shift = [
-                np.log({"lengthscale": length, "noise": added}.get(_kind(name), 1.0))
-                for name in names
-            ]
-            starts.append(np.clip(centre + shift, low, high))
-    starts.sort(key=lambda theta: loss(theta)[0])
+        starts = []
+        for length, added in ((1.0, 1.0), (0.4, 1.0), (2.5, 1.0), (1.0, 100.0)):
+            shift = {"lengthscale": np.log(length), "noise": np.log(added)}
+            moved = centre + [shift.get(_kind(name), 0.0) for name in names]
+            starts.append(np.clip(moved, low, high))
+        starts.sort(key=lambda theta: loss(theta)[0])
     found = [
         minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=DESCENT)
-        for start in starts[: 1 if warm is not None else 2]
+        for start in starts[:2]
     ]
     return np.asarray(min(found, key=lambda result: result.fun).x)
 
@@ -162,7 +172,7 @@ def most_probable(
 _ENOUGH = 500  # outcomes, spread over time, that tell a handful of hyper-parameters
 
 # Hyper-parameters are never needed to more digits than the outcomes can tell.
-DESCENT: Any = {"maxiter": 50, "ftol": 1e-6, "gtol": 1e-3}
+DESCENT: Any = {"maxiter": 25, "ftol": 1e-4, "gtol": 1e-3}
 
 
 def log_bounds(names: list[str]) -> list[tuple[float, float]]:

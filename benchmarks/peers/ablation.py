@@ -1,0 +1,41 @@
+"""What each part of calibrant's default is worth: a section of the page."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.peers import variants
+from benchmarks.peers.calibration import areas_and_ends, results
+from calibrant.paper.metrics import estimate, paired_p
+
+
+def section() -> str:
+    """Return the section, for the changes that have been run."""
+    default = results("default")
+    rows = []
+    for name in variants.CHANGES:
+        changed = results(name)
+        keys = sorted(default.keys() & changed.keys())
+        if not keys:
+            continue
+        ours, theirs = (areas_and_ends(part, keys) for part in (default, changed))
+        area, end = (estimate(b - a) for a, b in zip(ours, theirs, strict=True))
+        better = np.mean(theirs[1] < ours[1])
+        worse = np.mean(theirs[1] > ours[1])
+        rows.append(
+            f"| {name} | {len(keys)} | {end.mean:+.3f} ({end.low:+.3f} to {end.high:+.3f}) | {better:.0%} / {worse:.0%} | "
+            f"{paired_p(theirs[1], ours[1]):.2g} | {area.mean:+.3f} ({area.low:+.3f} to {area.high:+.3f}) |"
+        )
+    return "\n".join([HEAD, "", *TABLE_HEAD, *rows]) if rows else HEAD
+
+
+HEAD = """\
+## The default, with one thing changed at a time
+
+Change of normalised regret after 30 evaluations, changed less default: above zero, the default is better. Same tasks, same
+first points."""
+
+TABLE_HEAD = [
+    "| changed | searches | change of regret | lower / higher | p | change of area |",
+    "|---|---:|---:|---:|---:|---:|",
+]

@@ -1,0 +1,152 @@
+"""Calibrated against uncalibrated calibrant, everything else equal: a section of the page."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import binomtest
+
+from benchmarks.peers import variants
+from benchmarks.peers.run import FIRST
+from benchmarks.peers.suite import TASKS
+from calibrant.paper.metrics import estimate, paired_p
+from calibrant.paper.verdicts import holm
+from calibrant.scores import calibration_score
+
+Results = dict[tuple[str, int], dict[str, Any]]  # by task and seed
+
+
+def section() -> str:
+    """Return the section, for each acquisition whose searches have been run."""
+    rows, notes = [], []
+    for acquisition, (calibrated, raw) in variants.PAIRS.items():
+        ours, theirs = results(calibrated), results(raw)
+        if ours and theirs:
+            row = compare(ours, theirs)
+            rows.append(f"| {acquisition} | {row.cells()} |")
+            notes.append(f"- {acquisition}: {row.note()}")
+    return "\n".join([HEAD, "", *TABLE_HEAD, *rows, "", *notes])
+
+
+def results(name: str) -> Results:
+    return {(r["task"], r["seed"]): r for r in variants.load(name)}
+
+
+class Comparison(NamedTuple):
+    """Paired searches, calibrated less uncalibrated, in units of what random search leaves."""
+
+    change: dict[str, np.ndarray]  # task → change of area
+    p: dict[str, float]  # task → after Holm's correction
+    errors: tuple[float, float]  # calibration error of shown and of raw forecasts, a search
+    pooled: tuple[float, float]  # the same over all forecasts of a task
+    crps: tuple[float, float]  # ratio of CRPS, shown to raw, of the same forecasts; and across arms
+    crps_p: float
+
+    @property
+    def all_changes(self) -> np.ndarray:
+        return np.concatenate(list(self.change.values()))
+
+    def cells(self) -> str:
+        change = self.all_changes
+        better, worse = int((change < 0).sum()), int((change > 0).sum())
+        mean = estimate(change)
+        sign = binomtest(better, better + worse).pvalue if better + worse else 1.0
+        hurt = [t for t, p in self.p.items() if p < 0.05 and self.change[t].mean() > 0]
+        helped = [t for t, p in self.p.items() if p < 0.05 and self.change[t].mean() < 0]
+        return (
+            f"{change.size} | {better / change.size:.1%} | {worse / change.size:.1%} | {sign:.2g} | "
+            f"{mean.mean:+.4f} ({mean.low:+.4f} to {mean.high:+.4f}) | {len(helped)} / {len(hurt)} | "
+            f"{self.errors[1]:.3f} → {self.errors[0]:.3f} | {self.pooled[1]:.3f} → {self.pooled[0]:.3f} | "
+            f"{self.crps[0]:.3f} (p = {self.crps_p:.2g}) |"
+        ).rstrip(" |")
+
+    def note(self) -> str:
+        named = [f"{t} ({self.change[t].mean():+.3f})" for t, p in self.p.items() if p < 0.05]
+        return f"tasks that change after Holm's correction: {', '.join(named) or 'none'}."
+
+
+def compare(ours: Results, theirs: Results) -> Comparison:
+    """Return calibrated beside uncalibrated searches from the same first points."""
+    scale = yardstick()
+    change: dict[str, list[float]] = defaultdict(list)
+    for key in sorted(ours.keys() & theirs.keys()):
+        task = key[0]
+        area = [_area(results[key]["values"]) for results in (ours, theirs)]
+        change[task].append((area[0] - area[1]) / scale[task])
+    changes = {task: np.array(values) for task, values in change.items()}
+    p = dict(
+        zip(changes, holm([paired_p(c, np.zeros_like(c)) for c in changes.values()]), strict=True)
+    )
+    ratios = [
+        np.mean(r["shown_crps"]) / np.mean(r["crps"])
+        for r in ours.values()
+        if np.mean(r["crps"]) > 0
+    ]
+    across = np.mean(
+        np.log(
+            [
+                _mean_crps(ours, task, "shown_crps") / _mean_crps(theirs, task, "crps")
+                for task in changes
+            ]
+        )
+    )
+    return Comparison(
+        changes,
+        p,
+        (_error(ours, "shown_pit"), _error(theirs, "pit")),
+        (_pooled(ours, "shown_pit"), _pooled(theirs, "pit")),
+        (float(np.exp(np.mean(np.log(ratios)))), float(np.exp(across))),
+        paired_p(np.log(ratios), np.zeros(len(ratios))),
+    )
+
+
+def yardstick() -> dict[str, float]:
+    """Return what random search leaves of each task after the same number of evaluations."""
+    from benchmarks.peers.run import load
+
+    ends: dict[str, list[float]] = defaultdict(list)
+    for result in load():
+        if result["rival"] == "random" and result["budget"] == variants.BUDGET:
+            ends[result["task"]].append(min(result["values"]))
+    return {task: float(np.mean(e)) - TASKS[task].minimum for task, e in ends.items()}
+
+
+def areas_and_ends(found: Results, keys: list[tuple[str, int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return normalised area and regret at the end of some searches."""
+    scale = yardstick()
+    pick = [(task, found[task, seed]["values"]) for task, seed in keys]
+    areas = [(_area(values) - TASKS[task].minimum) / scale[task] for task, values in pick]
+    ends = [(min(values) - TASKS[task].minimum) / scale[task] for task, values in pick]
+    return np.array(areas), np.array(ends)
+
+
+def _area(values: list[float]) -> float:
+    return float(np.minimum.accumulate(values)[FIRST:].mean())
+
+
+def _error(results: Results, kind: str) -> float:
+    return float(np.mean([calibration_score(r[kind]) for r in results.values()]))
+
+
+def _pooled(results: Results, kind: str) -> float:
+    by_task: dict[str, list[float]] = defaultdict(list)
+    for (task, _), result in results.items():
+        by_task[task] += result[kind]
+    return float(np.mean([calibration_score(pits) for pits in by_task.values()]))
+
+
+def _mean_crps(results: Results, task: str, kind: str) -> float:
+    return float(np.median([np.mean(r[kind]) for (t, _), r in results.items() if t == task]))
+
+
+HEAD = """\
+## Calibrated against uncalibrated, everything else equal
+
+`python -m benchmarks.peers.variants`: every task of the suite, 30 evaluations, 30 repetitions from the same first points."""
+
+TABLE_HEAD = [
+    "| acquisition | searches | smaller area | larger | sign test p | change of area | tasks better / worse (Holm) | calibration error a search, raw → shown | pooled over a task | CRPS, shown : raw |",
+    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+]

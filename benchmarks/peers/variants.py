@@ -1,0 +1,155 @@
+"""calibrant with one thing changed at a time, on the tasks of the suite.
+
+    python -m benchmarks.peers.variants                 # all that is missing
+    python -m benchmarks.peers.variants "pi" "pi, raw"  # some of it
+
+Beside the values reached, a line holds the PITs and the CRPS of the forecasts that were made before
+each evaluation: the model's own, and as they are shown to people, recalibrated online.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.peers.lines import append, read_lines
+from benchmarks.peers.run import FIRST
+from benchmarks.peers.suite import TASKS
+from calibrant import CalibratedSampler, scores
+from calibrant.acquisition import ProbabilityOfImprovement, QuantileBound
+from calibrant.models import RBF, Additive, GaussianProcess, Kernel, Matern52, Rotation
+from calibrant.policy import SHOWN
+from calibrant.study_history import Archive
+from calibrant.terminal import progress_bar
+
+sys.path.insert(0, str(Path(__file__).parent / "adapters"))  # as the rivals' own processes have it
+from own import OptunaStudy
+
+FOLDER = Path(__file__).parent / "variants"
+BUDGET = 30
+
+
+def sampler(name: str, seed: int) -> CalibratedSampler:
+    """Return calibrant's default with something changed."""
+    return CalibratedSampler(seed=seed, **VARIANTS[name])
+
+
+# For each acquisition calibrated and not, everything else equal; then the ablation's changes.
+PAIRS = {
+    "expected improvement": ("default", "raw"),
+    "probability of improvement": ("pi", "pi, raw"),
+    "lower confidence bound": ("lcb", "lcb, raw"),
+}
+_PI, _LCB = ProbabilityOfImprovement(), QuantileBound()
+VARIANTS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "raw": {"recalibrator": None},
+    "pi": {"acquisition": _PI},
+    "pi, raw": {"acquisition": _PI, "recalibrator": None},
+    "lcb": {"acquisition": _LCB},
+    "lcb, raw": {"acquisition": _LCB, "recalibrator": None},
+}
+
+
+def _turns(*kernels: Kernel, **settings: Any) -> Rotation:
+    return Rotation(tuple(GaussianProcess(kernel, **settings) for kernel in kernels))
+
+
+_KERNELS = (Additive(), Additive(whole=RBF), Additive(per_dimension=True))
+CHANGES: dict[str, dict[str, Any]] = {
+    "one kernel, no turns: Matérn": {"model": _turns(Additive())},
+    "one kernel, no turns: RBF": {"model": _turns(Additive(whole=RBF))},
+    "one kernel, no turns: Matérn, a lengthscale a dimension": {
+        "model": _turns(Additive(per_dimension=True))
+    },
+    "no effects of single inputs": {
+        "model": _turns(Matern52(), RBF(), Matern52(per_dimension=True))
+    },
+    "neither turns nor effects": {"model": GaussianProcess()},
+    "outcomes standardised": {"model": _turns(*_KERNELS, outputs="standardise")},
+    "maximum likelihood, no priors": {"model": _turns(*_KERNELS, priors=None)},
+    "a design of 12 points": {"n_startup_trials": 12},
+}
+VARIANTS |= CHANGES
+
+
+def execute(name: str, task_name: str, seed: int) -> dict[str, Any]:
+    """Return what is to be kept of one search."""
+    task = TASKS[task_name]
+    rng = np.random.default_rng([seed, 1])
+    study = OptunaStudy(list(task.space), seed, sampler(name, seed))
+    points, values = task.first(FIRST, seed), []
+    for step in range(BUDGET):
+        settings = points[step] if step < FIRST else study.ask()
+        evaluation = task.evaluate(settings, rng)
+        values.append(float(f"{evaluation.mean:.7g}"))
+        study.tell(settings, evaluation.outcome)
+    return {
+        "variant": name,
+        "task": task_name,
+        "seed": seed,
+        "values": values,
+        **_forecasts(study),
+    }
+
+
+def _forecasts(study: OptunaStudy) -> dict[str, list[float]]:
+    """Return PIT and CRPS of each forecast: the model's own, and as it would have been shown."""
+    archive, shown = Archive(), SHOWN
+    archive.update(study.study)
+    found: dict[str, list[float]] = {k: [] for k in ("pit", "shown_pit", "crps", "shown_crps")}
+    for record in archive.records.values():
+        if record.values is None or not record.forecasts:
+            continue
+        raw, outcome = record.forecasts[0], record.values[0]
+        calibrated = shown.calibrate(raw)
+        for kind, forecast in (("", raw), ("shown_", calibrated)):
+            found[f"{kind}pit"].append(round(float(forecast.cdf(outcome)), 4))
+            found[f"{kind}crps"].append(float(f"{scores.crps(forecast, outcome):.4g}"))
+        shown = shown.observe(raw, outcome)
+    return found
+
+
+def load(name: str) -> Iterator[dict[str, Any]]:
+    """Yield the results of a variant."""
+    path = _path(name)
+    if path.exists():
+        yield from read_lines(path)
+
+
+def _path(name: str) -> Path:
+    return FOLDER / f"{re.sub(r'[^a-z0-9]+', '-', name.lower())}.jsonl"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Run what is missing of calibrant's variants.")
+    parser.add_argument("variants", nargs="*", default=list(VARIANTS))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--repetitions", type=int, default=30)
+    given = parser.parse_args()
+    missing = []
+    for name in given.variants:
+        done = {(r["task"], r["seed"]) for r in load(name)}
+        missing += [
+            (name, task, seed)
+            for seed in range(given.repetitions)
+            for task in TASKS
+            if (task, seed) not in done
+        ]
+    with ProcessPoolExecutor(given.jobs) as pool, progress_bar() as bar:
+        all_runs = bar.add_task("searches", total=len(missing))
+        for future in as_completed([pool.submit(execute, *run) for run in missing]):
+            append(_path(future.result()["variant"]), future.result())
+            bar.advance(all_runs)
+
+
+if __name__ == "__main__":
+    main()

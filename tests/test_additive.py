@@ -1,0 +1,113 @@
+"""Effects of single inputs beside the whole, against scikit-learn's kernels and differences."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process import kernels as reference
+
+from calibrant.models import RBF, Additive, GaussianProcess, Matern52
+
+DIM = 3
+LENGTHS = {False: [0.6], True: [0.4, 0.9, 1.7]}
+EFFECT, ODDS = 0.35, 2.5
+CATEGORIES = {"numbers": (), "one label": (1,), "labels only": (0, 1, 2)}
+
+
+@pytest.fixture(params=[False, True], ids=["isotropic", "per dimension"])
+def per_dimension(request):
+    return request.param
+
+
+@pytest.fixture(params=CATEGORIES, ids=str)
+def categorical(request):
+    return CATEGORIES[request.param]
+
+
+@pytest.fixture(params=[RBF, Matern52], ids=["rbf", "matern52"])
+def kernel(request, per_dimension, categorical):
+    return Additive(per_dimension, categorical, whole=request.param)
+
+
+@pytest.fixture
+def theta(per_dimension):
+    return np.log([*LENGTHS[per_dimension], EFFECT, ODDS])
+
+
+def points(count, categorical, seed):
+    X = np.random.default_rng(seed).random((count, DIM))
+    for c in categorical:
+        X[:, c] = np.floor(3 * X[:, c])
+    return X
+
+
+def test_it_is_the_weighted_mean_of_scikit_learns(per_dimension):
+    X, Y = points(6, (), 0), points(4, (), 1)
+    there = {RBF: reference.RBF, Matern52: lambda length: reference.Matern(length, nu=2.5)}
+    for whole, make in there.items():
+        effects = np.mean([make(EFFECT)(X[:, [i]], Y[:, [i]]) for i in range(DIM)], axis=0)
+        lengths = LENGTHS[per_dimension] * (1 if per_dimension else DIM)
+        expected = (make(lengths)(X, Y) + ODDS * effects) / (1 + ODDS)
+        kernel = Additive(per_dimension, whole=whole)
+        theta = np.log([*LENGTHS[per_dimension], EFFECT, ODDS])
+        C, _ = kernel.with_inputs(theta, Y)(X)
+        np.testing.assert_allclose(C, expected, rtol=1e-12)
+
+
+def test_both_ways_to_ask_for_correlations_agree(kernel, theta, categorical):
+    X = points(7, categorical, 2)
+    C, _ = kernel.on_itself(X)(theta)
+    np.testing.assert_allclose(kernel.with_inputs(theta, X)(X)[0], C, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(kernel.diagonal(theta, X)[0], np.diag(C), rtol=1e-12)
+    np.testing.assert_array_equal(kernel.diagonal(theta, X)[1], 0.0)
+    assert np.linalg.eigvalsh(C).min() > -1e-9
+
+
+def test_the_gradient_by_parameters(kernel, theta, categorical):
+    X, M = points(7, categorical, 3), np.random.default_rng(4).standard_normal((7, 7))
+    M = M + M.T
+    gradient = kernel.on_itself(X)(theta)[1](M)
+    for i, step in enumerate(1e-6 * np.eye(theta.size)):
+        ends = [(M * kernel.on_itself(X)(theta + s)[0]).sum() for s in (step, -step)]
+        np.testing.assert_allclose(gradient[i], (ends[0] - ends[1]) / 2e-6, rtol=1e-5, atol=1e-7)
+
+
+def test_the_gradient_by_inputs(kernel, theta, categorical):
+    X, x = points(7, categorical, 5), points(4, categorical, 6)
+    W = np.random.default_rng(7).standard_normal((4, 7))
+    forward = kernel.with_inputs(theta, X)
+    gradient = forward(x)[1](W)
+    for c in range(DIM):
+        step = 1e-6 * np.eye(DIM)[c]
+        difference = (W * (forward(x + step)[0] - forward(x - step)[0])).sum(axis=1) / 2e-6
+        expected = 0.0 if c in categorical else difference
+        np.testing.assert_allclose(gradient[:, c], expected, rtol=1e-5, atol=1e-7)
+
+
+def test_with_one_input_there_are_no_effects_beside_the_whole():
+    X, theta = np.random.default_rng(8).random((5, 1)), np.log([0.3])
+    assert Additive().parameter_names(1) == ["lengthscale"]
+    np.testing.assert_array_equal(
+        Additive().on_itself(X)(theta)[0], Matern52().on_itself(X)(theta)[0]
+    )
+    np.testing.assert_array_equal(
+        Additive().with_inputs(theta, X)(X)[0], Matern52().with_inputs(theta, X)(X)[0]
+    )
+
+
+def test_a_sum_in_many_dimensions_is_learned_from_few_outcomes():
+    rng = np.random.default_rng(9)
+    X, new = rng.random((40, 8)), rng.random((200, 8))
+
+    def total(x):
+        return np.sin(6 * x).sum(axis=1)
+
+    errors = {}
+    for kernel in (Matern52(), Additive()):
+        forecast = GaussianProcess(kernel, "standardise").fit(X, total(X)).predict(new)
+        errors[type(kernel)] = np.sqrt(np.mean((forecast.mean() - total(new)) ** 2))
+    assert errors[Additive] < 0.5 * errors[Matern52]
+    assert errors[Additive] < 0.5 * total(new).std()
+
+
+def test_parameters_have_names():
+    assert Additive().parameter_names(2) == ["lengthscale", "effect", "odds"]
+    assert Additive(True).parameter_names(2) == ["lengthscale0", "lengthscale1", "effect", "odds"]

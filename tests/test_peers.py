@@ -1,0 +1,140 @@
+"""The benchmark beside other systems: its tasks, and what happens when a rival fails."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from benchmarks.peers import run
+from benchmarks.peers.adapters.worker import active, from_unit
+from benchmarks.peers.lines import append, read_lines
+from benchmarks.peers.rivals import RIVALS, Rival, Run, plan
+from benchmarks.peers.suite import SUBSET, TASKS
+from benchmarks.peers.tasks import choice, integer, real, when
+
+KNOWN = [t for t in TASKS.values() if t.groups & {"functions", "mixed"} and "live" not in t.groups]
+KNOWN = [t for t in KNOWN if "tables" not in t.groups]
+
+
+def test_the_suite_is_as_wide_as_it_says():
+    assert len(TASKS) >= 40
+    assert set(SUBSET) <= set(TASKS)
+    sizes = {len(task.space) for task in TASKS.values()}
+    assert min(sizes) == 1
+    assert max(sizes) == 20
+    groups = set.union(*(set(task.groups) for task in TASKS.values()))
+    assert groups >= {"moved", "noisy", "mixed", "conditional", "tables", "live", "20 dimensions"}
+
+
+@pytest.mark.parametrize("task", KNOWN, ids=lambda t: t.name)
+def test_no_point_lies_below_the_minimum(task):
+    rng = np.random.default_rng(0)
+    found = [task.evaluate(settings, rng).mean for settings in task.first(300, 0)]
+    assert min(found) >= task.minimum - 1e-6 * max(1.0, abs(task.minimum))
+    assert np.ptp(found) > 0.0
+
+
+def test_first_points_depend_on_the_seed_alone():
+    task = TASKS["training script"]
+    assert task.first(5, 3) == task.first(5, 3)
+    assert task.first(5, 3) != task.first(5, 4)
+
+
+def test_settings_that_do_not_exist_are_dropped_and_may_be_left_out():
+    task = TASKS["three branches"]
+    full = {"branch": "one", "a": 0.2, "b": 0.1, "c": 0.1, "d": 0.1, "e": 0.1, "f": 3}
+    assert active(list(task.space), full) == {"branch": "one", "a": 0.2}
+    rng = np.random.default_rng(0)
+    assert task.evaluate(full, rng) == task.evaluate({"branch": "one", "a": 0.2}, rng)
+
+
+def test_a_condition_on_what_does_not_exist_is_not_met():
+    space = [choice("a", "x", "y"), when(choice("b", "u", "v"), "a", "y")]
+    space.append(when(real("c", 0.0, 1.0), "b", "u"))
+    assert active(space, {"a": "x", "b": "u", "c": 0.5}) == {"a": "x"}
+
+
+@pytest.mark.parametrize("u", [0.0, 0.3, 0.999999, 1.0])
+def test_shares_of_a_range(u):
+    assert from_unit(choice("c", "a", "b", "c"), u) == "abc"[min(int(3 * u), 2)]
+    assert 1 <= from_unit(integer("n", 1, 6, log=True), u) <= 6
+    assert 0.01 <= from_unit(real("x", 0.01, 100.0, log=True), u) <= 100.0
+    assert from_unit(real("x", 2.0, 4.0), u) == pytest.approx(2.0 + 2.0 * u)
+
+
+def test_noise_is_told_and_not_judged_by():
+    task = TASKS["branin, noisy"]
+    evaluations = [task.evaluate({"x1": 1.0, "x2": 2.0}, np.random.default_rng(s)) for s in (0, 1)]
+    assert evaluations[0].mean == evaluations[1].mean
+    assert evaluations[0].outcome != evaluations[1].outcome
+
+
+def test_a_line_that_was_cut_off_is_dropped_and_written_again(tmp_path):
+    path = tmp_path / "x.jsonl"
+    append(path, {"a": 1})
+    with path.open("a") as file:
+        file.write('{"a": 2')
+    assert list(read_lines(path)) == [{"a": 1}]
+    append(path, {"a": 3})
+    assert list(read_lines(path)) == [{"a": 1}, {"a": 3}]
+    path.write_text('{"a"')
+    append(path, {"a": 4})
+    assert list(read_lines(path)) == [{"a": 4}]
+
+
+ADAPTER = """
+import sys, time, os
+sys.path.insert(0, {folder!r})
+from worker import serve
+
+class Fake:
+    def __init__(self, space, seed):
+        print("chatter that must not come between the answers")
+        self.asked = 0
+    def tell(self, settings, outcome):
+        pass
+    def ask(self):
+        self.asked += 1
+        if self.asked == 3:
+            {deed}
+        return {{"x": 0.5}}
+
+serve({{"fake": Fake}})
+"""
+
+DEEDS = {
+    "raises": ("raise KeyError('lost')", "KeyError: 'lost'"),
+    "ends": ("os._exit(3)", "its process ended"),
+    "hangs": ("time.sleep(60)", "more than 2 s"),
+    "works": ("pass", None),
+}
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_a_rival_that_fails_has_a_result_that_says_so(deed, tmp_path, monkeypatch):
+    code, error = DEEDS[deed]
+    script = tmp_path / "fake.py"
+    folder = str(run.RESULTS.parent / "adapters")
+    script.write_text(ADAPTER.format(folder=folder, deed=code))
+
+    class Fake(Rival):
+        python = sys.executable
+
+    monkeypatch.setitem(RIVALS, "fake", Fake("own", str(script), fast=True))
+    monkeypatch.setattr(run, "TIME_LIMIT", 2 if deed == "hangs" else 60)
+    monkeypatch.setattr(run, "_workers", {})
+    result = run.execute(Run("fake", "forrester", 10, 0))
+    assert result["error"] == error
+    assert len(result["values"]) == (7 if error else 10)
+    assert json.loads(json.dumps(result)) == result
+    for worker in run._workers.values():
+        worker.close()
+
+
+def test_the_plan_holds_what_was_declared():
+    planned = plan()
+    assert len(set(planned)) == len(planned)
+    fast = [r for r in planned if r.rival == "optuna-tpe" and r.budget == 30]
+    assert len(fast) == 20 * len(TASKS)
+    slow = [r for r in planned if r.rival == "hebo" and r.budget == 30]
+    assert len(slow) == 10 * len(SUBSET)
