@@ -29,6 +29,7 @@ EMPTY = {
     "leader": LeaderRecalibrator(5.0),
     "isotonic": IsotonicRecalibrator(),
     "gaussian": GaussianRecalibrator(5.0),
+    "gaussian, limited": GaussianRecalibrator(5.0, limit=4.0),
     "gp": RegressionRecalibrator("gp"),
     "mlp": RegressionRecalibrator("mlp"),
     "chain": ChainRecalibrator(GaussianRecalibrator(5.0), OnlineRecalibrator(19)),
@@ -266,3 +267,12 @@ def test_bad_settings_are_refused(make, bad):
     setting = "rate" if make is OnlineRecalibrator else "strength"
     with pytest.raises(ValueError, match=f"`{setting}"):
         make(**{setting: bad})
+
+
+def test_an_outlier_counts_up_to_the_limit():
+    limited = GaussianRecalibrator(5.0, limit=2.5)
+    assert limited.update_scores([0.3, 400.0]) == limited.update_scores([0.3, 2.5])
+    free = GaussianRecalibrator(5.0)
+    assert limited.update_scores([-2.4]).shape.std() == free.update_scores([-2.4]).shape.std()
+    with pytest.raises(ValueError, match="limit > 0"):
+        GaussianRecalibrator(limit=0.0)

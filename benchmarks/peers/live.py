@@ -23,7 +23,7 @@ def live() -> list[Task]:
             "svm on digits",
             (real("C", 1e-2, 1e3, log=True), real("gamma", 1e-5, 1e-1, log=True)),
             _svm_error,
-            0.015,
+            0.031960176,
         ),
         _task(
             "ridge with a kernel on diabetes",
@@ -33,7 +33,7 @@ def live() -> list[Task]:
                 real("mixture", 0.0, 1.0),
             ),
             _kernel_ridge_error,
-            50.0,
+            53.747813,
         ),
         _task(
             "tree on diabetes",
@@ -44,7 +44,7 @@ def live() -> list[Task]:
                 choice("criterion", "squared_error", "absolute_error"),
             ),
             _tree_error,
-            50.0,
+            58.985981,
             "mixed",
         ),
         _task(
@@ -59,7 +59,7 @@ def live() -> list[Task]:
                 when(integer("leaf", 1, 60, log=True), "model", "tree"),
             ),
             _model_error,
-            50.0,
+            53.849649,
             "mixed",
             "conditional",
         ),
@@ -71,7 +71,7 @@ def live() -> list[Task]:
                 integer("components", 2, 30),
             ),
             _logistic_loss,
-            0.05,
+            0.078790209,
         ),
     ]
 

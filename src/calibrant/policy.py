@@ -63,8 +63,10 @@ ACQUISITION = ExpectedImprovement()
 
 # Intervals shown to people are recalibrated online: the guarantee is about these. Steps of 0.03
 # suit the tens to hundreds of outcomes of a search: larger ones play infinite ends in a short
-# run of bad luck. Location and scale are learned faster.
-SHOWN = ChainRecalibrator(GaussianRecalibrator(strength=5.0), OnlineRecalibrator(rate=0.03))
+# run of bad luck. Location and scale are learned faster, and not from the size of outliers.
+SHOWN = ChainRecalibrator(
+    GaussianRecalibrator(strength=5.0, limit=2.5), OnlineRecalibrator(rate=0.03)
+)
 
 
 @dataclass(frozen=True)

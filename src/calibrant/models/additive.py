@@ -40,19 +40,22 @@ class Additive(Kernel):
         whole = self._whole.on_itself(X)
         if dim == 1:
             return whole
-        distances = np.empty((dim, n, n))
+        below = np.tril_indices(n, -1)  # correlations are symmetric: half of them is enough
+        distances = np.empty((dim, below[0].size))
         for i in range(dim):
-            distances[i] = self._distances(X[:, i], X[:, i], i)[0]
+            distances[i] = self._distances(X[:, i], X[:, i], i)[0][below]
 
         def forward(theta: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
             C, pullback_whole = whole(theta[:-2])
             r2 = distances * np.exp(-2.0 * theta[-2])
             each, slope = self.whole.profile(r2)
-            effects, share = each.mean(axis=0), _share(theta)
+            effects, share = np.ones((n, n)), _share(theta)
+            effects[below] = each.mean(axis=0)
+            effects.T[below] = effects[below]
 
             def pullback(M: FloatArray) -> FloatArray:
-                # ∂r²/∂log ℓ = −2 r²
-                by_length = np.vdot((slope() * r2).sum(axis=0), M) * (-2.0 * share / dim)
+                # ∂r²/∂log ℓ = −2 r², and each pair counts twice
+                by_length = (slope() * r2).sum(axis=0) @ M[below] * (-4.0 * share / dim)
                 by_odds = np.vdot(effects - C, M) * share * (1.0 - share)
                 return np.concatenate([pullback_whole((1.0 - share) * M), [by_length, by_odds]])
 

@@ -169,7 +169,7 @@ def most_probable(
     return np.asarray(min(found, key=lambda result: result.fun).x)
 
 
-_ENOUGH = 500  # outcomes, spread over time, that tell a handful of hyper-parameters
+_ENOUGH = 250  # outcomes, spread over time, that tell a handful of hyper-parameters
 
 # Hyper-parameters are never needed to more digits than the outcomes can tell.
 DESCENT: Any = {"maxiter": 25, "ftol": 1e-4, "gtol": 1e-3}

@@ -25,21 +25,27 @@ class GaussianRecalibrator(Recalibrator):
 
     Args:
         strength: how many calibrated outcomes the trust in the model is worth.
+        limit: scores further from 0 than this count as this far. Without a limit a single outcome
+            20 stds away would make all intervals of a short stream several times as wide.
     """
 
     strength: float = 10.0
+    limit: float = np.inf
     count: int = 0
     total: float = 0.0  # Σ z
     squares: float = 0.0  # Σ z²
 
     def __post_init__(self) -> None:
         checks.positive("strength", self.strength)
+        if not self.limit > 0.0:
+            raise ValueError(f"`limit > 0` must hold, but got limit={self.limit}.")
         checks.finite("total", self.total)
         if self.count < 0 or not self.squares * max(self.count, 1) >= self.total**2 * (1 - 1e-9):
             raise ValueError("No scores have this `count`, `total` (Σ z) and `squares` (Σ z²).")
 
     def __repr__(self) -> str:
-        return f"GaussianRecalibrator(strength={self.strength:g}, count={self.count})"
+        limit = "" if np.isinf(self.limit) else f"limit={self.limit:g}, "
+        return f"GaussianRecalibrator(strength={self.strength:g}, {limit}count={self.count})"
 
     @property
     def shape(self) -> Normal:
@@ -58,7 +64,7 @@ class GaussianRecalibrator(Recalibrator):
         return self.update_scores(scores_of_pits(us))
 
     def update_scores(self, z: ArrayLike) -> Self:
-        z = as_scores(z)
+        z = np.clip(as_scores(z), -self.limit, self.limit)
         return replace(
             self,
             count=self.count + z.size,
@@ -67,4 +73,7 @@ class GaussianRecalibrator(Recalibrator):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "gaussian", **asdict(self)}
+        state = asdict(self)
+        if np.isinf(self.limit):  # JSON has no infinity
+            del state["limit"]
+        return {"kind": "gaussian", **state}
