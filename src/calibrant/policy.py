@@ -57,8 +57,11 @@ MODEL = Rotation(
         for kernel in (Additive(), Additive(whole=RBF), Additive(per_dimension=True))
     )
 )
-RECALIBRATOR = GaussianRecalibrator(strength=10.0)  # location and scale, slowly
-CALIBRATION_SET = CalibrationSet()
+# The acquisition learns how wide its forecasts should be, slowly, and no shift: a shift of all
+# forecasts, learned from outcomes that a search has piled up around its best point, makes expected
+# improvement greedy.
+RECALIBRATOR = GaussianRecalibrator(strength=10.0, limit=2.5)
+CALIBRATION_SET = CalibrationSet(symmetric=True)
 ACQUISITION = ExpectedImprovement()
 
 # Intervals shown to people are recalibrated online: the guarantee is about these. Steps of 0.03

@@ -164,11 +164,12 @@ def most_probable(
         starts.sort(key=lambda theta: loss(theta)[0])
     found = [
         minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=DESCENT)
-        for start in starts[:2]
+        for start in starts[:_DESCENTS]
     ]
     return np.asarray(min(found, key=lambda result: result.fun).x)
 
 
+_DESCENTS = 2  # from the most promising of a few starts
 _ENOUGH = 250  # outcomes, spread over time, that tell a handful of hyper-parameters
 
 # Hyper-parameters are never needed to more digits than the outcomes can tell.
