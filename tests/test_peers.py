@@ -138,3 +138,63 @@ def test_the_plan_holds_what_was_declared():
     assert len(fast) == 20 * len(TASKS)
     slow = [r for r in planned if r.rival == "hebo" and r.budget == 30]
     assert len(slow) == 10 * len(SUBSET)
+
+
+def a_result(rival, values, seed=0, task="forrester", error=None):
+    seconds = 0.1
+    return {
+        "rival": rival, "task": task, "budget": 30, "seed": seed,
+        "values": values, "seconds": seconds, "error": error,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def fabricated(monkeypatch):
+    """Two rivals on one task with the minimum m: random search ends 4 above it on average."""
+    from benchmarks.peers import tables
+
+    m = TASKS["forrester"].minimum
+    results = [
+        a_result("random", [m + 9.0] * 29 + [m + 3.0]),
+        a_result("random", [m + 9.0] * 29 + [m + 5.0], seed=1),
+        a_result("calibrant", [m + 8.0] * 5 + [m + 2.0] * 25),
+        a_result("calibrant", [m + 8.0] * 5 + [m + 1.0] * 25, seed=1),
+        a_result("hebo", [m + 8.0] * 10, error="KeyError"),
+        a_result("hebo", [m + 8.0] * 29 + [m + 6.0], seed=1),
+    ]
+    monkeypatch.setattr(tables, "load", lambda: iter(results))
+    return tables
+
+
+def test_regret_is_0_at_the_minimum_and_1_where_random_search_ends(fabricated):
+    found = fabricated.curves(30)
+    assert np.mean([c[-1] for c in found["random"]["forrester"].values()]) == pytest.approx(1.0)
+    assert found["calibrant"]["forrester"][0][-1] == pytest.approx(0.5)
+
+
+def test_a_run_that_ended_early_keeps_what_it_had_reached(fabricated):
+    found = fabricated.curves(30)
+    assert found["hebo"]["forrester"][0].shape == (30,)
+    assert found["hebo"]["forrester"][0][-1] == pytest.approx(2.0)
+    assert fabricated.failed(30)["hebo"] == 1
+
+
+def test_the_summary_orders_rivals_and_says_how_far_apart_they_are(fabricated):
+    found = fabricated.common(
+        fabricated.curves(30), ["random", "calibrant", "hebo", "ax"], ["forrester"]
+    )
+    assert found.rivals == ["random", "calibrant", "hebo"]  # ax has not run
+    assert found.mean(found.final[1]) == pytest.approx(0.375)
+    assert found.area[1, 0] == pytest.approx(0.5)
+    text = fabricated.summary(found, 30)
+    assert text.index("calibrant") < text.index("| random") < text.index("| hebo")
+    assert "hebo: 1" in text
+    low, high = fabricated.interval(found, found.final[1] - found.final[0])
+    assert low <= -0.625 <= high
+
+
+def test_tasks_that_a_rival_lacks_leave_it_out(fabricated):
+    found = fabricated.common(
+        fabricated.curves(30), ["random", "calibrant"], ["forrester", "beale"]
+    )
+    assert found.rivals == []

@@ -7,6 +7,7 @@ search has found a lower one.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -157,6 +158,7 @@ def _model_error(settings: Settings) -> float:
 
 def _logistic_loss(settings: Settings) -> float:
     from sklearn.decomposition import PCA
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -167,7 +169,9 @@ def _logistic_loss(settings: Settings) -> float:
         PCA(settings["components"], svd_solver="full"),
         LogisticRegression(C=settings["C"], class_weight=weights, max_iter=200),
     )
-    return -_validated(model, *_data("breast_cancer"), "neg_log_loss", folds=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # an early end is part of the objective
+        return -_validated(model, *_data("breast_cancer"), "neg_log_loss", folds=5)
 
 
 def _scaled(name: str) -> tuple[np.ndarray, np.ndarray]:
