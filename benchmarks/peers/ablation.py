@@ -26,7 +26,7 @@ def section() -> str:
             f"| {name} | {len(keys)} | {end.mean:+.3f} ({end.low:+.3f} to {end.high:+.3f}) | {better:.0%} / {worse:.0%} | "
             f"{paired_p(theirs[1], ours[1]):.2g} | {area.mean:+.3f} ({area.low:+.3f} to {area.high:+.3f}) |"
         )
-    return "\n".join([HEAD, "", *TABLE_HEAD, *rows]) if rows else HEAD
+    return "\n".join([HEAD, "", *TABLE_HEAD, *rows]) if rows else f"{HEAD} Not run yet."
 
 
 HEAD = """\

@@ -27,6 +27,8 @@ def section() -> str:
             row = compare(ours, theirs)
             rows.append(f"| {acquisition} | {row.cells()} |")
             notes.append(f"- {acquisition}: {row.note()}")
+    if not rows:
+        return f"{HEAD} Not run yet."
     return "\n".join([HEAD, "", *TABLE_HEAD, *rows, "", *notes])
 
 

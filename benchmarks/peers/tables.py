@@ -33,12 +33,13 @@ def main() -> None:
         (f"30 evaluations, {len(SUBSET)} tasks, slow systems too", 30, list(RIVALS), SUBSET),
         (f"100 evaluations, the same {len(SUBSET)} tasks", 100, list(RIVALS), SUBSET),
     ):
-        found = common(curves(budget), rivals, tasks)
-        if OURS in found.rivals:
-            parts += [f"## {title}", summary(found, budget)]
+        shared = common(curves(budget), rivals, tasks)
+        if OURS in shared.rivals:
+            parts += [f"## {title}", summary(shared, budget)]
     parts += [calibration.section(), ablation.section()]
     for budget in (30, 100):
-        parts += [f"## Each task, {budget} evaluations", per_task(curves(budget))]
+        if OURS in (found := curves(budget)):
+            parts += [f"## Each task, {budget} evaluations", per_task(found)]
     README.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     print(README)
 
@@ -173,7 +174,9 @@ def per_task(found: Curves) -> str:
     lines = ["| task | " + " | ".join(rivals) + " |", "|---|" + "---:|" * len(rivals)]
     for task in TASKS:
         ends = [
-            np.mean([c[-1] for c in found[r][task].values()]) if task in found[r] else np.nan
+            max(0.0, np.mean([c[-1] for c in found[r][task].values()]))
+            if task in found[r]
+            else np.nan
             for r in rivals
         ]
         if not np.all(np.isnan(ends)):
