@@ -163,17 +163,17 @@ def most_probable(
             starts.append(np.clip(moved, low, high))
         starts.sort(key=lambda theta: loss(theta)[0])
     found = [
-        minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=DESCENT)
+        minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_DESCENT)
         for start in starts[:_DESCENTS]
     ]
     return np.asarray(min(found, key=lambda result: result.fun).x)
 
 
-_DESCENTS = 2  # from the most promising of a few starts
+_DESCENTS = 2  # from the most promising of a few starts; searches with one found clearly less
 _ENOUGH = 250  # outcomes, spread over time, that tell a handful of hyper-parameters
 
 # Hyper-parameters are never needed to more digits than the outcomes can tell.
-DESCENT: Any = {"maxiter": 25, "ftol": 1e-4, "gtol": 1e-3}
+_DESCENT: Any = {"maxiter": 25, "ftol": 1e-4, "gtol": 1e-3}
 
 
 def log_bounds(names: list[str]) -> list[tuple[float, float]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -16,7 +17,6 @@ from scipy.optimize import minimize
 from calibrant.gaussian import FloatArray
 from calibrant.models.kernels import Kernel
 from calibrant.models.likelihood import (
-    DESCENT,
     Priors,
     log_bounds,
     most_probable,
@@ -34,6 +34,9 @@ _HEIGHT, _SLOPE, _SHIFT = (np.log(0.3), 1.5), (0.0, 1.0), (0.0, 1.5)
 _CENTRE = np.repeat([_HEIGHT[0], _SLOPE[0], _SHIFT[0]], STEPS)
 _WIDTH = np.repeat([_HEIGHT[1], _SLOPE[1], _SHIFT[1]], STEPS)
 _BOUNDS = [(-7.0, 4.0)] * STEPS + [(-3.0, 3.0)] * STEPS + [(-4.0, 4.0)] * STEPS
+
+# A warp has nine parameters more than a kernel, along a narrow valley: it takes more steps.
+_DESCENT: Any = {"maxiter": 50, "ftol": 1e-6, "gtol": 1e-3}
 
 
 def most_probable_warp(
@@ -83,7 +86,12 @@ def most_probable_warp(
         ]
     found = [
         minimize(
-            loss, np.clip(p, low, high), jac=True, method="L-BFGS-B", bounds=bounds, options=DESCENT
+            loss,
+            np.clip(p, low, high),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options=_DESCENT,
         )
         for p in points
     ]
