@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process import kernels as reference
 
-from calibrant.models import RBF, Additive, GaussianProcess, Matern52
+from calibrant.models import RBF, Additive, GaussianProcess, Matern52, Periodic
 
 DIM = 3
 LENGTHS = {False: [0.6], True: [0.4, 0.9, 1.7]}
@@ -111,3 +111,8 @@ def test_a_sum_in_many_dimensions_is_learned_from_few_outcomes():
 def test_parameters_have_names():
     assert Additive().parameter_names(2) == ["lengthscale", "effect", "odds"]
     assert Additive(True).parameter_names(2) == ["lengthscale0", "lengthscale1", "effect", "odds"]
+
+
+def test_a_periodic_whole_is_refused():
+    with pytest.raises(ValueError, match="but got Periodic"):
+        Additive(whole=Periodic)

@@ -13,7 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.gaussian import FloatArray
-from calibrant.models.kernels import Kernel, Matern52, OnItself, Stationary, WithInputs
+from calibrant.models.kernels import (
+    Kernel,
+    Matern52,
+    OnItself,
+    Periodic,
+    Stationary,
+    WithInputs,
+)
 
 
 @dataclass(frozen=True)
@@ -31,35 +38,48 @@ class Additive(Kernel):
 
     whole: type[Stationary] = Matern52
 
+    def __post_init__(self) -> None:
+        if issubclass(self.whole, Periodic):
+            raise ValueError("`whole` must be RBF, Matern32 or Matern52, but got Periodic.")
+
     def parameter_names(self, dim: int) -> list[str]:
         names = super().parameter_names(dim)
         return names if dim == 1 else [*names, "effect", "odds"]
 
     def on_itself(self, X: FloatArray) -> OnItself:
         n, dim = X.shape
-        whole = self._whole.on_itself(X)
         if dim == 1:
-            return whole
+            return self._whole.on_itself(X)
         below = np.tril_indices(n, -1)  # correlations are symmetric: half of them is enough
-        distances = np.empty((dim, below[0].size))
+        squared = np.empty((dim, below[0].size))
         for i in range(dim):
-            distances[i] = self._distances(X[:, i], X[:, i], i)[0][below]
+            squared[i] = self._distances(X[:, i], X[:, i], i)[0][below]
 
         def forward(theta: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
-            C, pullback_whole = whole(theta[:-2])
-            r2 = distances * np.exp(-2.0 * theta[-2])
-            each, slope = self.whole.profile(r2)
-            effects, share = np.ones((n, n)), _share(theta)
-            effects[below] = each.mean(axis=0)
-            effects.T[below] = effects[below]
+            of_whole = self._inverse_lengthscales(theta, dim) ** 2
+            of_effect, share = np.exp(-2.0 * theta[-2]), _share(theta)
+            whole, slope_whole = self.whole.profile(of_whole @ squared)
+            # One effect after the other, and only their sums are kept: memory that stays in the
+            # cache, where fresh memory for all of them would cost more than the arithmetic.
+            effects, moved = np.zeros((2, below[0].size))
+            for row in squared:
+                effect, slope = self.whole.profile(of_effect * row)
+                effects += effect
+                moved += slope() * row
+            effects /= dim
+            C = np.ones((n, n))
+            C[below] = (1.0 - share) * whole + share * effects
+            C.T[below] = C[below]
 
             def pullback(M: FloatArray) -> FloatArray:
-                # ∂r²/∂log ℓ = −2 r², and each pair counts twice
-                by_length = (slope() * r2).sum(axis=0) @ M[below] * (-4.0 * share / dim)
-                by_odds = np.vdot(effects - C, M) * share * (1.0 - share)
-                return np.concatenate([pullback_whole((1.0 - share) * M), [by_length, by_odds]])
+                P = 2.0 * M[below]  # each pair counts twice
+                # ∂r²/∂log ℓ = −2 r²
+                by_whole = -2.0 * (1.0 - share) * of_whole * (squared @ (P * slope_whole()))
+                by_effect = -2.0 * share / dim * of_effect * (moved @ P)
+                by_odds = (effects - whole) @ P * share * (1.0 - share)
+                return np.concatenate([self._per_parameter(by_whole), [by_effect, by_odds]])
 
-            return (1.0 - share) * C + share * effects, pullback
+            return C, pullback
 
         return forward
 

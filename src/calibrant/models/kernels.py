@@ -191,10 +191,22 @@ class Matern52(Stationary):
 
     @staticmethod
     def profile(r2: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray]]:
-        r = np.sqrt(5.0 * r2)
-        decay = np.exp(-r)
-        linear = 1.0 + r
-        return (linear + (5.0 / 3.0) * r2) * decay, lambda: (-5.0 / 6.0) * linear * decay
+        # In place: fresh memory costs more than the arithmetic does.
+        linear = 5.0 * r2
+        np.sqrt(linear, out=linear)  # r
+        decay = np.negative(linear)
+        np.exp(decay, out=decay)
+        linear += 1.0
+        C = (5.0 / 3.0) * r2
+        C += linear
+        C *= decay
+
+        def slope() -> FloatArray:
+            by_r2 = linear * decay
+            by_r2 *= -5.0 / 6.0
+            return np.asarray(by_r2)
+
+        return C, slope
 
 
 class Periodic(RBF):
