@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 RESULTS = Path(__file__).parent / "results" / "speed.jsonl"
-SIZES = (10, 30, 100, 200, 500, 1000, 2000)
+SIZES = (10, 30, 100, 200, 500, 1000)
 OVERHEAD_SIZES = (30, 100, 500)
 DIM = 6
 SEEDS = (0, 1, 2)
