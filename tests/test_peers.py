@@ -163,6 +163,7 @@ def fabricated(monkeypatch):
         a_result("hebo", [m + 8.0] * 29 + [m + 6.0], seed=1),
     ]
     monkeypatch.setattr(tables, "load", lambda: iter(results))
+    monkeypatch.setattr(tables, "ENOUGH", 2)
     return tables
 
 
