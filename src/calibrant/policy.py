@@ -68,7 +68,7 @@ ACQUISITION = ExpectedImprovement()
 # suit the tens to hundreds of outcomes of a search: larger ones play infinite ends in a short
 # run of bad luck. Location and scale are learned faster, and not from the size of outliers.
 SHOWN = ChainRecalibrator(
-    GaussianRecalibrator(strength=5.0, limit=2.5), OnlineRecalibrator(rate=0.03)
+    GaussianRecalibrator(strength=5.0, limit=4.0), OnlineRecalibrator(rate=0.03)
 )
 
 
