@@ -199,3 +199,39 @@ def test_tasks_that_a_rival_lacks_leave_it_out(fabricated):
         fabricated.curves(30), ["random", "calibrant"], ["forrester", "beale"]
     )
     assert found.rivals == []
+
+
+@pytest.fixture
+def fabricated_variants(fabricated, monkeypatch):
+    """Calibrated searches end a unit lower, and are forecast with a spread that is right."""
+    from benchmarks.peers import calibration, variants
+
+    m, rng = TASKS["forrester"].minimum, np.random.default_rng(0)
+    pits = {"default": rng.random(25), "raw": 0.5 + 0.4 * rng.random(25)}
+
+    def results(name):
+        for seed in range(8 if name in pits else 0):
+            end = m + (1.0 if name == "default" else 2.0) + 0.01 * seed
+            yield {
+                "task": "forrester", "seed": seed, "values": [m + 8.0] * 5 + [end] * 25,
+                "pit": pits["raw"].tolist(), "shown_pit": pits["default"].tolist(),
+                "crps": [2.0] * 25, "shown_crps": [1.5] * 25,
+            }  # fmt: skip
+
+    monkeypatch.setattr(variants, "load", results)
+    monkeypatch.setattr(calibration, "yardstick", lambda: {"forrester": 4.0})
+    return calibration
+
+
+def test_calibrated_beside_uncalibrated_searches(fabricated_variants):
+    found = fabricated_variants.compare(
+        fabricated_variants.results("default"), fabricated_variants.results("raw")
+    )
+    np.testing.assert_allclose(found.all_changes, np.full(8, -0.25))
+    assert found.p["forrester"] == pytest.approx(2 / 2**8)
+    assert found.errors[1] > 3 * found.errors[0]
+    assert found.crps == pytest.approx(0.75)
+    section = fabricated_variants.section()
+    assert "| expected improvement | 8 | 100.0% | 0.0% | 0.0078 | -0.2500 " in section
+    assert "1 / 0" in section
+    assert "lower confidence bound |" not in section  # not run

@@ -57,9 +57,8 @@ MODEL = Rotation(
         for kernel in (Additive(), Additive(whole=RBF), Additive(per_dimension=True))
     )
 )
-# The acquisition learns how wide its forecasts should be, slowly, and no shift: a shift of all
-# forecasts, learned from outcomes that a search has piled up around its best point, makes expected
-# improvement greedy.
+# The acquisition learns how wide its forecasts should be, slowly, and no shift: added to all
+# forecasts alike, a shift in stds would make expected improvement avoid doubt.
 RECALIBRATOR = GaussianRecalibrator(strength=10.0, limit=2.5)
 CALIBRATION_SET = CalibrationSet(symmetric=True)
 ACQUISITION = ExpectedImprovement()

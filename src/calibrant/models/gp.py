@@ -44,9 +44,8 @@ from calibrant.transforms import MonotoneMap, Outputs, PowerMap, fit_map
 # share since last time: at each step up to 20 outcomes, every tenth at 200.
 _REFIT_GROWTH = 0.05
 
-# Up to so many outcomes, hyper-parameters are looked for afresh each time. Going on from the last
-# ones would be cheaper, but there are several hills, and a search that keeps to the first one it
-# found is stuck with what it believed early on.
+# Up to so many outcomes, hyper-parameters are looked for afresh: there are several hills, and a
+# search that goes on from its last ones is stuck with what it believed early on.
 _FORGETFUL = 100
 
 _SMALLEST_VARIANCE = 1e-12  # of the signal's: rounding may make a variance negative

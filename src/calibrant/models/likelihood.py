@@ -169,7 +169,7 @@ def most_probable(
     return np.asarray(min(found, key=lambda result: result.fun).x)
 
 
-_DESCENTS = 2  # from the most promising of a few starts; searches with one found clearly less
+_DESCENTS = 2  # from the most promising of a few starts
 _ENOUGH = 250  # outcomes, spread over time, that tell a handful of hyper-parameters
 
 # Hyper-parameters are never needed to more digits than the outcomes can tell.
