@@ -88,7 +88,7 @@ sys.path.insert(0, {folder!r})
 from worker import serve
 
 class Fake:
-    def __init__(self, space, seed):
+    def __init__(self, space, seed, budget):
         print("chatter that must not come between the answers")
         self.asked = 0
     def tell(self, settings, outcome):

@@ -95,7 +95,8 @@ def execute(run: Run) -> dict[str, Any]:
     error = None
     worker.deadline = time.monotonic() + TIME_LIMIT
     try:
-        worker.call(start={"rival": run.rival, "space": task.space, "seed": run.seed})
+        start = {"rival": run.rival, "space": task.space, "seed": run.seed, "budget": run.budget}
+        worker.call(start=start)
         points = task.first(FIRST, run.seed)
         for step in range(run.budget):
             if step < FIRST:

@@ -85,7 +85,7 @@ def execute(name: str, task_name: str, seed: int) -> dict[str, Any]:
     """Return what is to be kept of one search."""
     task = TASKS[task_name]
     rng = np.random.default_rng([seed, 1])
-    study = OptunaStudy(list(task.space), seed, sampler(name, seed))
+    study = OptunaStudy(list(task.space), seed, BUDGET, sampler(name, seed))
     points, values = task.first(FIRST, seed), []
     for step in range(BUDGET):
         settings = points[step] if step < FIRST else study.ask()

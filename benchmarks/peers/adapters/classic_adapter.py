@@ -18,7 +18,7 @@ class Skopt:
     told points in place of its random ones. Conditions are not known to it: it sees a flat space.
     """
 
-    def __init__(self, space: Space, seed: int) -> None:
+    def __init__(self, space: Space, seed: int, budget: int) -> None:
         from skopt import Optimizer
 
         self._space = space
@@ -54,7 +54,7 @@ class BayesOpt:
     and conditional ones as a flat space.
     """
 
-    def __init__(self, space: Space, seed: int) -> None:
+    def __init__(self, space: Space, seed: int, budget: int) -> None:
         from bayes_opt import BayesianOptimization
 
         self._space = space

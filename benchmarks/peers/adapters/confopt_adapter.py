@@ -26,7 +26,7 @@ class ConfOpt:
     to it: it sees a flat space. It never tries a point twice.
     """
 
-    def __init__(self, space: Space, seed: int) -> None:
+    def __init__(self, space: Space, seed: int, budget: int) -> None:
         random.seed(seed)
         np.random.seed(seed)  # noqa: NPY002 - what the library draws from
         self._space, self._asked = space, False

@@ -23,7 +23,7 @@ class GPyOpt:
     whole numbers are its discrete ones, and conditional parameters make a flat space.
     """
 
-    def __init__(self, space: Space, seed: int) -> None:
+    def __init__(self, space: Space, seed: int, budget: int) -> None:
         random.seed(seed)
         np.random.seed(seed)  # noqa: NPY002 - what the library draws from
         self._space = space

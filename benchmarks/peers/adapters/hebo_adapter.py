@@ -25,7 +25,7 @@ class Hebo:
     place of its random ones. Conditions are not known to it: it sees a flat space.
     """
 
-    def __init__(self, space: Space, seed: int) -> None:
+    def __init__(self, space: Space, seed: int, budget: int) -> None:
         random.seed(seed)
         np.random.seed(seed)  # noqa: NPY002 - what the library draws from
         torch.manual_seed(seed)

@@ -15,16 +15,15 @@ logging.disable()
 
 
 class NGOpt:
-    """nevergrad's NGOpt, which picks a method by the space and by a budget of 100 evaluations,
-    whatever the run's. It is told the first points as suggestions of its user's, and sees a flat
-    space.
+    """nevergrad's NGOpt, which picks a method by the space and the budget. It is told the first
+    points as suggestions of its user's, and sees a flat space.
     """
 
-    def __init__(self, space: Space, seed: int) -> None:
+    def __init__(self, space: Space, seed: int, budget: int) -> None:
         self._space = space
         parameters = ng.p.Dict(**{p["name"]: _parameter(p) for p in space})
         parameters.random_state.seed(seed)
-        self._optimizer = ng.optimizers.NGOpt(parameters, budget=100, num_workers=1)
+        self._optimizer = ng.optimizers.NGOpt(parameters, budget=budget, num_workers=1)
         self._asked: Any = None
 
     def tell(self, settings: Settings, outcome: float) -> None:

@@ -12,7 +12,7 @@ from worker import Settings, Space, active, from_unit, serve
 class Random:
     """Uniform points: the yardstick that normalised regret is measured with."""
 
-    def __init__(self, space: Space, seed: int) -> None:
+    def __init__(self, space: Space, seed: int, budget: int) -> None:
         self._space, self._rng = space, random.Random(seed)
 
     def tell(self, settings: Settings, outcome: float) -> None:
@@ -25,7 +25,7 @@ class Random:
 class Sobol:
     """A scrambled Sobol sequence."""
 
-    def __init__(self, space: Space, seed: int) -> None:
+    def __init__(self, space: Space, seed: int, budget: int) -> None:
         from scipy.stats import qmc
 
         self._space = space
@@ -42,7 +42,7 @@ class Sobol:
 class OptunaStudy:
     """An Optuna study: parameters are asked for one after the other, as its users do."""
 
-    def __init__(self, space: Space, seed: int, sampler: Any = None) -> None:
+    def __init__(self, space: Space, seed: int, budget: int, sampler: Any = None) -> None:
         import optuna
 
         warnings.simplefilter("ignore")

@@ -26,7 +26,7 @@ class _Smac:
 
     _facade: type[Any]
 
-    def __init__(self, space: Space, seed: int) -> None:
+    def __init__(self, space: Space, seed: int, budget: int) -> None:
         self._space, self._configurations = space, _configuration_space(space, seed)
         self._output = TemporaryDirectory()  # SMAC writes there, and it goes with this object
         scenario = smac.Scenario(

@@ -30,7 +30,7 @@ class BoTorch:
     value, of which the largest wins; conditional parameters make a flat space.
     """
 
-    def __init__(self, space: Space, seed: int) -> None:
+    def __init__(self, space: Space, seed: int, budget: int) -> None:
         _seed(seed)
         self._space = space
         ends = [end for p in space for end in _columns(p)]
@@ -91,7 +91,7 @@ class Ax:
     parameter that exists with several values of another always exists for it.
     """
 
-    def __init__(self, space: Space, seed: int) -> None:
+    def __init__(self, space: Space, seed: int, budget: int) -> None:
         from ax.api.client import Client
 
         _seed(seed)

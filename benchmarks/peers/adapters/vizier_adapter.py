@@ -29,7 +29,7 @@ class Vizier:
     key set. It refuses conditional spaces, so it sees a flat one.
     """
 
-    def __init__(self, space: Space, seed: int) -> None:
+    def __init__(self, space: Space, seed: int, budget: int) -> None:
         self._space, self._told = space, 0
         problem = vz.ProblemStatement(
             metric_information=[

@@ -1,8 +1,8 @@
 """The rival's side of a run: requests come in as JSON lines, answers go out as JSON lines.
 
-    {"start": {"rival": NAME, "space": [...], "seed": 0}}  →  {}
-    {"tell": {"settings": {...}, "outcome": 1.5}}          →  {}
-    {"ask": {}}                                            →  {"settings": {...}, "seconds": 0.01}
+    {"start": {"rival": NAME, "space": [...], "seed": 0, "budget": 30}}  →  {}
+    {"tell": {"settings": {...}, "outcome": 1.5}}  →  {}
+    {"ask": {}}  →  {"settings": {...}, "seconds": 0.01}
 
 and ``{"error": ...}`` where the rival raised. It runs in the rival's own environment, with nothing
 but the standard library, on any Python from 3.8 on. A parameter of the space is
@@ -51,7 +51,7 @@ def serve(rivals: dict[str, type]) -> None:
             answer: dict[str, Any] = {}
             if "start" in request:
                 start = request["start"]
-                rival = rivals[start["rival"]](start["space"], start["seed"])
+                rival = rivals[start.pop("rival")](**start)
             elif "tell" in request:
                 told_at = time.process_time()
                 rival.tell(**request["tell"])
