@@ -51,13 +51,14 @@ class GaussianCurves(Curves):
 class TabulatedCurves(Curves):
     """The curves of any other shape: cubic pieces through its exact values and slopes.
 
-    Knots are even in asinh(v): 0.1 apart in the middle, a tenth of their size in the tails, where
-    the logarithms grow like v².
+    Knots are even in asinh(v): ``step`` apart in the middle, that share of their size in the tails,
+    where the logarithms grow like v².
     """
 
-    def __init__(self, shape: Forecast) -> None:
-        self._step = 0.1
-        self._t = np.arange(-14.0, 14.0 + self._step, self._step)  # |v| up to 600,000
+    def __init__(self, shape: Forecast, step: float = 0.1) -> None:
+        self._step = step
+        half = round(14.0 / step)
+        self._t = np.arange(-half, half + 1) * step  # |v| up to 600,000
         v, stretch = np.sinh(self._t), np.cosh(self._t)  # stretch is dv/dt
         log_cdf, log_shortfall = log_ndtr(shape.score(v)), shape.log_shortfall(v)
         # Where the shape puts no mass at all the curves would be −∞; stay on a steep line instead.
@@ -68,17 +69,13 @@ class TabulatedCurves(Curves):
         # h′ = G gives the exact slope of log h, except below a level that is played at −∞: there h
         # counts it at −8.2, and the two do not belong together.
         exact = np.exp(np.minimum(log_cdf - log_shortfall, 600.0)) * stretch
-        self._cdf = (log_cdf, self._monotone(log_cdf, np.gradient(log_cdf, self._step)))
-        self._shortfall = (log_shortfall, self._monotone(log_shortfall, exact))
+        self._cdf = (log_cdf, monotone_slopes(log_cdf, np.gradient(log_cdf, step), step))
+        self._shortfall = (log_shortfall, monotone_slopes(log_shortfall, exact, step))
 
-    def _monotone(self, values: FloatArray, slopes: FloatArray) -> FloatArray:
-        """Return slopes with which the cubic pieces never fall, as far as the values do not.
-
-        Up to three times the lesser of the two neighbouring secants is safe (Fritsch and Carlson).
-        """
-        secants = np.maximum(np.diff(values), 0.0) / self._step
-        before, after = np.append(secants[:1], secants), np.append(secants, secants[-1:])
-        return np.clip(slopes, 0.0, 3.0 * np.minimum(before, after))
+    @property
+    def shortfall_table(self) -> Reading:
+        """log h and its slope by t = asinh v at the knots."""
+        return self._shortfall
 
     def log_cdf(self, v: FloatArray) -> Reading:
         return self._read(self._cdf, v)
@@ -101,6 +98,16 @@ class TabulatedCurves(Curves):
         value = start + s * (rise + s * (b + s * a))
         by_t = (rise + s * (2.0 * b + 3.0 * s * a)) / self._step
         return value, by_t / np.cosh(t)
+
+
+def monotone_slopes(values: FloatArray, slopes: FloatArray, step: float) -> FloatArray:
+    """Return slopes with which cubic pieces never fall, as far as the values do not.
+
+    Up to three times the lesser of the two neighbouring secants is safe (Fritsch and Carlson).
+    """
+    secants = np.maximum(np.diff(values), 0.0) / step
+    before, after = np.append(secants[:1], secants), np.append(secants, secants[-1:])
+    return np.clip(slopes, 0.0, 3.0 * np.minimum(before, after))
 
 
 def curves(shape: Forecast) -> Curves:

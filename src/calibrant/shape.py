@@ -21,9 +21,10 @@ from scipy.special import log_ndtr
 
 from calibrant import checks
 from calibrant.cells import EVEN_SCORES, CellForecast
-from calibrant.forecast import Forecast, Normal
+from calibrant.forecast import Forecast, Mixture, Normal
 from calibrant.gaussian import FloatArray, density, standardised
 from calibrant.transformed import Transformed
+from calibrant.warped import WarpedNormal
 
 
 class LocationScale(Forecast):
@@ -149,3 +150,19 @@ def compose(forecast: Forecast, shape: Forecast) -> Forecast:
             return Normal(forecast.at_score(shape.mean()), forecast.std() * shape.std())
         return LocationScale(forecast.mean(), forecast.std(), shape)
     return Calibrated(forecast, shape)
+
+
+def mirrored(shape: Forecast) -> Forecast:
+    """Return the shape of −Z: what recalibration makes of outcomes with the opposite sign."""
+    match shape:
+        case Normal():
+            return Normal(-shape.mean(), shape.std())
+        case Mixture():
+            return Mixture(shape.weights, -shape.means, shape.stds)
+        case WarpedNormal():
+            return shape.mirrored()
+        case LocationScale():
+            return LocationScale(-shape.location, shape.scale, mirrored(shape.shape))
+        case Calibrated():
+            return Calibrated(mirrored(shape.forecast), mirrored(shape.shape))
+    raise TypeError(f"A shape is made of scores; {type(shape).__name__} is none.")

@@ -77,6 +77,10 @@ class WarpedNormal(Forecast):
         rise = (self._levels[segment + 1] - self._levels[segment]) * (u - start) / width
         return np.where(u >= 1.0, 1.0, self._levels[segment] + rise)
 
+    def mirrored(self) -> WarpedNormal:
+        """Return the distribution with the opposite sign."""
+        return WarpedNormal(1.0 - self._levels[-2:0:-1], 1.0 - self._warped[-2:0:-1])
+
     def score(self, y: ArrayLike) -> FloatArray:
         z = checks.as_floats("y", y)
         # A finite score has a PIT below 1, which matters if mass lies at +∞.

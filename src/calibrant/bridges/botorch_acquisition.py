@@ -1,0 +1,89 @@
+"""Analytic acquisitions of calibrated BoTorch models: exact for any shape, not moment-matched.
+
+They extend BoTorch's own and take the same arguments. Where recalibration leaves the posterior
+Gaussian they are BoTorch's; where it does not, they read improvement, probability and bound off
+the shape itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from botorch.acquisition.analytic import (
+    LogExpectedImprovement,
+    LogProbabilityOfImprovement,
+    UpperConfidenceBound,
+)
+from botorch.posteriors import Posterior
+from botorch.utils.transforms import t_batch_mode_transform
+from torch import Tensor
+
+from calibrant.bridges.botorch import CalibratedModel, CalibratedPosterior
+
+
+def _posterior(acquisition: Any, X: Tensor) -> CalibratedPosterior | None:
+    """Return the calibrated posterior at X, or None where it is Gaussian."""
+    model = acquisition.model
+    if not isinstance(model, CalibratedModel):
+        raise TypeError(
+            f"`model` must be a CalibratedModel, but got {type(model).__name__}; for a raw model "
+            f"use BoTorch's {type(acquisition).__bases__[0].__name__}."
+        )
+    if model.shapes.gaussian:
+        return None
+    posterior: Posterior = model.posterior(X, posterior_transform=acquisition.posterior_transform)
+    if not isinstance(posterior, CalibratedPosterior) or posterior.outcome is not None:
+        raise NotImplementedError(
+            "Models with a non-linear outcome transform have no analytic acquisition; use "
+            "qLogExpectedImprovement, which draws samples."
+        )
+    return posterior
+
+
+class CalibratedLogExpectedImprovement(LogExpectedImprovement):
+    """log E[(Y − best_f)₊], or log E[(best_f − Y)₊] with ``maximize=False``."""
+
+    @t_batch_mode_transform(expected_q=1)
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the logarithm of expected improvement at the points X, (b, 1, d)."""
+        posterior = _posterior(self, X)
+        if posterior is None:
+            return super().forward(X)
+        v = (self.best_f.reshape(-1, 1, 1) - posterior.location) / posterior.scale
+        shapes = posterior.shapes
+        improvement = shapes.log_surplus(v) if self.maximize else shapes.log_shortfall(v)
+        return (improvement + posterior.scale.log()).squeeze(-1).squeeze(-1)
+
+
+class CalibratedLogProbabilityOfImprovement(LogProbabilityOfImprovement):
+    """log P(Y ≥ best_f), or log P(Y ≤ best_f) with ``maximize=False``."""
+
+    @t_batch_mode_transform(expected_q=1)
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the logarithm of the probability at the points X, (b, 1, d)."""
+        posterior = _posterior(self, X)
+        if posterior is None:
+            return super().forward(X)
+        v = (self.best_f.reshape(-1, 1, 1) - posterior.location) / posterior.scale
+        score = posterior.shapes.score(v)
+        log_probability = torch.special.log_ndtr(-score if self.maximize else score)
+        return log_probability.squeeze(-1).squeeze(-1)
+
+
+class CalibratedUpperConfidenceBound(UpperConfidenceBound):
+    """The quantile at level Φ(√beta): μ + √beta·σ of a Gaussian, made true.
+
+    With ``maximize=False`` it is minus the quantile at level Φ(−√beta).
+    """
+
+    @t_batch_mode_transform(expected_q=1)
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the bound at the points X, (b, 1, d)."""
+        posterior = _posterior(self, X)
+        if posterior is None:
+            return super().forward(X)
+        sign = 1.0 if self.maximize else -1.0
+        z = posterior.shapes.transport(sign * self.beta.to(X).sqrt().reshape(-1, 1, 1))
+        bound = posterior.location + posterior.scale * z
+        return sign * bound.squeeze(-1).squeeze(-1)
