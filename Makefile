@@ -74,14 +74,14 @@ peers: peers-environments  ## calibrant beside other systems: what is missing of
 .venv-torch/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv-torch
 	.venv-torch/bin/python -m pip install --quiet torch==2.13.0
-	.venv-torch/bin/python -m pip install --quiet --editable '.[test,torch]'
+	.venv-torch/bin/python -m pip install --quiet --editable '.[test,torch,botorch,ax]' 'ray[tune]>=2.60' 'optuna-integration[sklearn]>=5.0'
 	touch $@
 
 paper-networks: .venv-torch/.installed  ## its networks, on a GPU where torch finds one: hours without
 	.venv-torch/bin/calibrant paper cifar10 svhn --folder benchmarks/paper
 
-test-torch: .venv-torch/.installed  ## the tests that need torch
-	.venv-torch/bin/python -m pytest tests/test_paper_cnn.py
+test-torch: .venv-torch/.installed  ## the tests that need torch, BoTorch, Ax, Ray or OptunaSearchCV
+	OMP_NUM_THREADS=1 .venv-torch/bin/python -m pytest tests/test_paper_cnn.py tests/test_botorch.py tests/test_networks.py tests/test_ax.py tests/test_ray.py tests/test_search_cv.py
 
 figures: $(VENV)/.figures-installed  ## redraw the pictures of README and docs (needs Chrome or Chromium)
 	$(BIN)/python docs/draw.py

@@ -74,10 +74,21 @@ def test_closed_forms_are_refits_with_the_same_hyper_parameters(splits):
 
 def test_leave_one_out_scores_each_outcome_by_the_others():
     model = MeanModel()
-    got = scores(CalibrationSet("leave-one-out", symmetric=False), model)
+    got = scores(CalibrationSet("leave-one-out", symmetric=False, folds=11), model)
     expected = [Y[i] - np.delete(Y, i).mean() for i in range(11)]
     np.testing.assert_allclose(got, expected)
     assert model.fits == [10] * 11
+
+
+def test_without_a_closed_form_there_are_as_many_fits_as_folds():
+    model = MeanModel()
+    got = scores(CalibrationSet("leave-one-out", symmetric=False, folds=4), model)
+    assert got.size == 11
+    assert sorted(model.fits) == [8, 8, 8, 9]
+    again = scores(CalibrationSet("leave-one-out", symmetric=False, folds=4), MeanModel())
+    np.testing.assert_array_equal(got, again)
+    for i, score in enumerate(got):  # the mean of the eight or nine others that were kept
+        assert abs(score - (Y[i] - np.delete(Y, i).mean())) < 1.0
 
 
 @pytest.mark.parametrize("first", [1, 2, 6, 10])
@@ -163,6 +174,7 @@ def test_one_outcome_more_than_the_first_training_set_is_scored():
     ("call", "message"),
     [
         (lambda: CalibrationSet("k-fold"), "`calibration_set` must be one of"),
+        (lambda: CalibrationSet(folds=1), "`folds >= 2` must hold, but got folds=1"),
         (lambda: CalibrationSet(first=0), "`first >= 1` must hold, but got first=0"),
     ],
 )

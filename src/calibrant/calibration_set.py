@@ -10,7 +10,7 @@ import numpy as np
 from calibrant import checks
 from calibrant.gaussian import FloatArray
 from calibrant.models.protocol import FittedModel, KnowsLeaveOneOut, KnowsOneStepAhead, Model
-from calibrant.outcomes import Outcomes, leave_one_out, time_series
+from calibrant.outcomes import Outcomes, k_fold, leave_one_out, time_series
 
 
 class Splits(StrEnum):
@@ -35,6 +35,8 @@ class CalibrationSet:
         in_doubt: of leave-one-out scores in closed form, count only those of outcomes whose std
             without themselves is at least this share of the largest. The cluster that a search
             leaves around its best point is forecast well, and says nothing about other places.
+        folds: a model without leave-one-out scores in closed form is fitted again for each split;
+            instead of n times, so often, each time without that share of the outcomes.
         first: size of the first training set of a time series; a model fitted to a single outcome
             has no idea of spread.
     """
@@ -43,6 +45,7 @@ class CalibrationSet:
     refit: bool = False
     symmetric: bool = False
     in_doubt: float = 0.3
+    folds: int = 10
     first: int = 2
 
     def __post_init__(self) -> None:
@@ -50,6 +53,8 @@ class CalibrationSet:
         object.__setattr__(self, "splits", splits)
         if not 0.0 <= self.in_doubt <= 1.0:
             raise ValueError(f"`0 <= in_doubt <= 1` must hold, but got in_doubt={self.in_doubt}.")
+        if self.folds < 2:
+            raise ValueError(f"`folds >= 2` must hold, but got folds={self.folds}.")
         if self.first < 1:
             raise ValueError(f"`first >= 1` must hold, but got first={self.first}.")
 
@@ -78,8 +83,10 @@ class CalibrationSet:
         if self.splits is Splits.LEAVE_ONE_OUT:
             if isinstance(fitted, KnowsLeaveOneOut) and not self.refit:
                 scores, stds = fitted.leave_one_out()
-                return np.asarray(scores[stds >= self.in_doubt * stds.max()])
-            return leave_one_out(model, X, y, refit=True).scores
+                return np.asarray(scores[stds >= self.in_doubt * stds.max(initial=0.0)])
+            if self.refit or y.size <= self.folds:
+                return leave_one_out(model, X, y, refit=True).scores
+            return k_fold(model, X, y, self.folds, np.random.default_rng(y.size)).scores
         if isinstance(fitted, KnowsOneStepAhead) and not self.refit:
             return fitted.one_step_ahead_scores()[self.first :]
         return time_series(model, X, y, first=self.first, refit=True).scores

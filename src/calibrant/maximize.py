@@ -43,10 +43,13 @@ def maximize(
         candidates = _untaken(candidates, taken)
     if not candidates.shape[0]:  # all there is has been taken
         return cube.untaken(rng, taken)
-    values = criterion(candidates)[0]
+    values, gradient = criterion(candidates)
     if cube.size <= SMALL:
         return np.asarray(candidates[np.argmax(values)])
-    starts = candidates[_largest(values, _STARTS)]
+    stepped = gradient is None  # trees are flat in places, and whole regions have the same value
+    starts = candidates[
+        _furthest(values, candidates, near)[:_STARTS] if stepped else _largest(values, _STARTS)
+    ]
     ends = _climb(criterion, cube, starts, rng)
     if cube.free.size < cube.dim:
         for _ in range(_ROUNDS):
@@ -60,7 +63,8 @@ def maximize(
         final = _untaken(candidates, taken)
     if not final.shape[0]:
         return cube.untaken(rng, taken)
-    return np.asarray(final[np.argmax(criterion(final)[0])])
+    values = criterion(final)[0]
+    return np.asarray(final[_furthest(values, final, near)[0] if stepped else np.argmax(values)])
 
 
 def _candidates(cube: Cube, rng: np.random.Generator, near: FloatArray) -> FloatArray:
@@ -92,6 +96,14 @@ def _untaken(X: FloatArray, taken: Set[bytes]) -> FloatArray:
 def _largest(values: FloatArray, count: int) -> np.ndarray:
     count = min(count, values.size)
     return np.argpartition(-values, count - 1)[:count]
+
+
+def _furthest(values: FloatArray, X: FloatArray, near: FloatArray) -> np.ndarray:
+    """Return the order of points by value, those with equal ones by distance from ``near``."""
+    away = np.full(X.shape[0], np.inf)
+    for x in near:
+        away = np.minimum(away, ((X - x) ** 2).sum(axis=1))
+    return np.lexsort((-away, -values))
 
 
 def _climb(

@@ -85,6 +85,14 @@ class Quantiles(Forecast):
     def __getitem__(self, index: Any) -> Quantiles:
         return Quantiles(self._levels, self._values[index])
 
+    def stretched(self, shift: float, stretch: float) -> Quantiles | None:
+        """Return the forecast with scores shift + stretch·z: the same quantiles at other levels.
+
+        None where a level would come so close to 0 or 1 that it lost its digits.
+        """
+        knots = (self._knots - shift) / stretch
+        return None if np.abs(knots).max() > 5.0 else Quantiles(ndtr(knots), self._values)
+
     def score(self, y: ArrayLike) -> FloatArray:
         y = checks.as_floats("y", y)
         # The piece that ends strictly above y: at a point mass, the score of the whole mass.

@@ -23,6 +23,7 @@ from calibrant import checks
 from calibrant.cells import EVEN_SCORES, CellForecast
 from calibrant.forecast import Forecast, Mixture, Normal
 from calibrant.gaussian import FloatArray, density, standardised
+from calibrant.quantiles import Quantiles
 from calibrant.transformed import Transformed
 from calibrant.warped import WarpedNormal
 
@@ -149,6 +150,9 @@ def compose(forecast: Forecast, shape: Forecast) -> Forecast:
         if isinstance(shape, Normal):  # a Gaussian stays Gaussian
             return Normal(forecast.at_score(shape.mean()), forecast.std() * shape.std())
         return LocationScale(forecast.mean(), forecast.std(), shape)
+    if isinstance(forecast, Quantiles) and isinstance(shape, Normal):
+        stretched = forecast.stretched(float(shape.mean()), float(shape.std()))
+        return Calibrated(forecast, shape) if stretched is None else stretched
     return Calibrated(forecast, shape)
 
 

@@ -1,19 +1,41 @@
-"""scikit-learn regressors as forecasting models. Needs scikit-learn (``calibrant[sklearn]``)."""
+"""scikit-learn regressors as forecasting models. Needs scikit-learn (``calibrant[sklearn]``).
+
+=====================  =======================================================================
+GaussianRegressor      any regressor with ``predict(X, return_std=True)``: Gaussian processes,
+                       Bayesian ridge
+Forest                 random forests and extra trees: quantiles of the outcomes in the leaves
+QuantileRegressors     one regressor a level; :func:`boosted_quantiles` makes them by boosting
+=====================  =======================================================================
+
+They forecast streams, and they are models of a search: ``CalibratedSampler(model=Forest())``.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import ndtri
 from sklearn.base import clone
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    RandomForestRegressor,
+)
 
 from calibrant import checks
-from calibrant.forecast import Normal
+from calibrant.forecast import Forecast, Normal
 from calibrant.gaussian import FloatArray
 from calibrant.quantiles import Quantiles
+from calibrant.transformed import transformed
+from calibrant.transforms import MonotoneMap, Outputs, PowerMap, fit_map
+
+# The least std, as a share of that of outcomes: a regressor that is certain is so by rounding.
+_LEAST_STD = 1e-6
 
 
 @dataclass(frozen=True)
@@ -23,25 +45,55 @@ class GaussianRegressor:
     Args:
         regressor: the scikit-learn estimator; ``fit`` clones it and leaves it as it is. One that
             is fitted already can ``predict`` at once.
+        outputs: the units that it is fitted in, as of
+            :class:`~calibrant.models.gp.GaussianProcess`; a kernel with a fixed variance needs
+            outcomes of that size.
     """
 
     regressor: Any
+    outputs: Outputs | MonotoneMap | str = Outputs.STANDARDISE
 
     def __post_init__(self) -> None:
         if "return_std" not in inspect.signature(self.regressor.predict).parameters:
             raise TypeError(
                 f"{type(self.regressor).__name__}.predict has no `return_std`; for regressors of "
-                "single quantiles use QuantileRegressors."
+                "single quantiles use QuantileRegressors, for forests Forest."
             )
+        if not isinstance(self.outputs, MonotoneMap):
+            outputs = checks.choice("outputs", Outputs, self.outputs)
+            if outputs is Outputs.TANH:
+                raise ValueError('`outputs="tanh"` is learned with the model, which is not ours.')
+            object.__setattr__(self, "outputs", outputs)
 
     def fit(self, X: FloatArray, y: FloatArray) -> GaussianRegressor:
         """Return a fitted copy."""
-        return GaussianRegressor(clone(self.regressor).fit(X, y))
+        X, y = checks.training_data(X, y)
+        chosen = self.outputs
+        outputs = chosen if isinstance(chosen, MonotoneMap) else fit_map(chosen, y)
+        fitted = clone(self.regressor).fit(X, outputs(y))
+        kind = FittedProcess if hasattr(fitted, "L_") else GaussianRegressor
+        return kind(fitted, outputs)
 
-    def predict(self, X: FloatArray) -> Normal:
+    def predict(self, X: FloatArray) -> Forecast:
         """Forecast the outcomes at the rows of X."""
         mean, std = self.regressor.predict(X, return_std=True)
-        return Normal(mean, std)
+        for name, part in (("mean", mean), ("std", std)):
+            _one_each(self.regressor, name, part, len(X))
+        # One that came fitted was fitted to outcomes as they are.
+        outputs = self.outputs if isinstance(self.outputs, MonotoneMap) else PowerMap()
+        return transformed(Normal(mean, np.maximum(std, _LEAST_STD)), outputs)
+
+
+@dataclass(frozen=True)
+class FittedProcess(GaussianRegressor):
+    """A fitted GaussianProcessRegressor, which has its leave-one-out scores in closed form."""
+
+    def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
+        """Return score and std of each outcome given all others, hyper-parameters as they are."""
+        process = self.regressor
+        inverse = solve_triangular(process.L_, np.eye(process.L_.shape[0]), lower=True)
+        stds = 1.0 / np.sqrt(np.einsum("ji,ji->i", inverse, inverse))
+        return np.ravel(process.alpha_) * stds, stds
 
 
 @dataclass(frozen=True)
@@ -49,13 +101,16 @@ class QuantileRegressors:
     """One regressor a level, such as gradient boosting with the quantile loss: a quantile table.
 
     Regressors fitted level by level may cross; crossing quantiles are sorted, which never
-    increases their pinball loss.
+    increases their pinball loss. Where all levels agree, they are set apart by a millionth of the
+    outcomes' std.
 
     Args:
         regressors: level → scikit-learn estimator of that quantile, at least two.
+        unit: the std of the outcomes fitted (state).
     """
 
     regressors: Mapping[float, Any]
+    unit: float = 1.0
 
     def __post_init__(self) -> None:
         if len(self.regressors) < 2:
@@ -64,10 +119,163 @@ class QuantileRegressors:
 
     def fit(self, X: FloatArray, y: FloatArray) -> QuantileRegressors:
         """Return a fitted copy."""
-        return QuantileRegressors({p: clone(r).fit(X, y) for p, r in self.regressors.items()})
+        X, y = checks.training_data(X, y)
+        fitted = {p: clone(r).fit(X, y) for p, r in self.regressors.items()}
+        return QuantileRegressors(fitted, _unit(y))
 
     def predict(self, X: FloatArray) -> Quantiles:
         """Forecast the outcomes at the rows of X."""
         levels = sorted(self.regressors)
-        values = np.stack([self.regressors[p].predict(X) for p in levels], axis=-1)
-        return Quantiles(levels, np.sort(values, axis=-1))
+        columns = [
+            _one_each(self.regressors[p], f"{p:g}-quantile", self.regressors[p].predict(X), len(X))
+            for p in levels
+        ]
+        return _table(np.array(levels), np.sort(np.stack(columns, axis=-1), axis=-1), self.unit)
+
+
+def boosted_quantiles(
+    levels: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9), **settings: Any
+) -> QuantileRegressors:
+    """Return gradient boosting for the quantiles at some levels, sized for tens of outcomes.
+
+    Args:
+        levels: of the quantiles.
+        settings: of scikit-learn's GradientBoostingRegressor, instead of 50 trees of depth 3.
+    """
+    chosen = {"n_estimators": 50, "max_depth": 3, "random_state": 0, **settings}
+    return QuantileRegressors(
+        {p: GradientBoostingRegressor(loss="quantile", alpha=p, **chosen) for p in levels}
+    )
+
+
+def _default_forest() -> RandomForestRegressor:
+    return RandomForestRegressor(n_estimators=100, random_state=0)
+
+
+@dataclass(frozen=True)
+class Forest:
+    """A forest that forecasts by the outcomes in its leaves (Meinshausen's regression forest).
+
+    Each tree spreads its vote evenly over the outcomes in the leaf that a point falls into;
+    together the votes are a distribution. A forest of bootstrap samples scores each outcome by the
+    trees that have not seen it, at no further fit.
+
+    Args:
+        regressor: a RandomForestRegressor or ExtraTreesRegressor; ``fit`` clones it.
+        least_spread: std of a Gaussian added to the quantiles, as a share of that of outcomes. The
+            leaves hold nothing below the best outcome: without this, nothing could improve on it.
+    """
+
+    regressor: Any = field(default_factory=_default_forest)
+    least_spread: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.regressor, RandomForestRegressor | ExtraTreesRegressor):
+            raise TypeError(
+                "`regressor` must be a RandomForestRegressor or an ExtraTreesRegressor, but got "
+                f"{type(self.regressor).__name__}."
+            )
+        checks.positive("least_spread", self.least_spread)
+
+    def fit(self, X: FloatArray, y: FloatArray) -> FittedForest:
+        """Return a fitted copy."""
+        X, y = checks.training_data(X, y)
+        forest = clone(self.regressor).fit(X, y)
+        spread = self.least_spread * _unit(y)
+        kind = FittedBaggedForest if forest.bootstrap else FittedForest
+        return kind(forest, forest.apply(X), y, spread)
+
+
+# The outermost levels are those of the lowest and the highest outcome with a vote: beyond them the
+# tails are as narrow as the spread that is added, however far apart outcomes are.
+_LEVELS = np.array([0.001, 0.01, *np.arange(1, 20) / 20, 0.99, 0.999])
+
+
+@dataclass(frozen=True)
+class FittedForest:
+    """A forest and the leaves that its outcomes are in."""
+
+    regressor: Any
+    leaves: np.ndarray  # (n, trees)
+    y: FloatArray
+    spread: float
+
+    def predict(self, X: FloatArray) -> Quantiles:
+        """Forecast the outcomes at the rows of X."""
+        leaves = self.regressor.apply(X)
+        return self._quantiles(self._votes(leaves, np.ones(leaves.shape, dtype=bool)))
+
+    def _votes(
+        self, leaves: np.ndarray, trees: np.ndarray, outcomes: np.ndarray | bool = True
+    ) -> FloatArray:
+        """Return the weight of each outcome for points in some leaves, (m, n).
+
+        Args:
+            leaves: the leaf of each point in each tree, (m, trees).
+            trees: which trees vote on a point, (m, trees).
+            outcomes: which outcomes they may vote for, (m, n).
+        """
+        votes = np.zeros((leaves.shape[0], self.y.size))
+        for tree in range(leaves.shape[1]):
+            chosen = (leaves[:, tree, None] == self.leaves[:, tree]) & trees[:, tree, None]
+            chosen &= outcomes
+            votes += chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)
+        total = votes.sum(axis=1, keepdims=True)
+        # Nothing beside it in any leaf: one outcome is as good a forecast as another.
+        return np.where(total > 0.0, votes / np.where(total > 0.0, total, 1.0), 1.0 / self.y.size)
+
+    def _quantiles(self, votes: FloatArray) -> Quantiles:
+        order = np.argsort(self.y)
+        y, votes = self.y[order], votes[:, order]
+        middles = np.cumsum(votes, axis=1) - 0.5 * votes  # the level of each outcome
+        values = [
+            np.interp(_LEVELS, middle[vote > 0.0], y[vote > 0.0])
+            for middle, vote in zip(middles, votes, strict=True)
+        ]
+        table = np.array(values).reshape(-1, _LEVELS.size)
+        return Quantiles(_LEVELS, table + self.spread * ndtri(_LEVELS))
+
+
+@dataclass(frozen=True)
+class FittedBaggedForest(FittedForest):
+    """A forest of bootstrap samples: each tree has outcomes that it has not seen."""
+
+    def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
+        """Return score and std of each outcome, as forecast by the trees that were fitted without.
+
+        An outcome that all trees have seen, as happens in small forests, is not scored.
+        """
+        unseen = np.ones(self.leaves.shape, dtype=bool)
+        for tree, rows in enumerate(self.regressor.estimators_samples_):
+            unseen[rows, tree] = False
+        scored = unseen.any(axis=1)
+        others = ~np.eye(self.y.size, dtype=bool)[scored]
+        forecast = self._quantiles(self._votes(self.leaves[scored], unseen[scored], others))
+        return forecast.score(self.y[scored]), forecast.std()
+
+
+def _unit(y: FloatArray) -> float:
+    """Return the std of outcomes, or what is small beside them where it is 0."""
+    return float(np.std(y)) or _LEAST_STD * max(float(np.abs(y).max()), 1.0)
+
+
+def _one_each(regressor: Any, name: str, values: Any, count: int) -> FloatArray:
+    """Return what a regressor says, if it is one finite number a point."""
+    found = np.asarray(values, dtype=float)
+    if found.shape != (count,):
+        raise ValueError(
+            f"{type(regressor).__name__} must forecast one {name} a point, of shape ({count},), "
+            f"but got shape {found.shape}; fit it to 1-D outcomes."
+        )
+    if not np.all(np.isfinite(found)):
+        raise ValueError(
+            f"{type(regressor).__name__} must forecast a finite {name}, but point "
+            f"{int(np.flatnonzero(~np.isfinite(found))[0])} has {found[~np.isfinite(found)][0]}."
+        )
+    return found
+
+
+def _table(levels: FloatArray, values: FloatArray, unit: float) -> Quantiles:
+    """Return sorted quantiles as a forecast, with some spread where there is none."""
+    together = (values[:, -1] - values[:, 0] < _LEAST_STD * unit)[:, None]
+    return Quantiles(levels, values + np.where(together, _LEAST_STD * unit, 0.0) * ndtri(levels))

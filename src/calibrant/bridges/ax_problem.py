@@ -1,0 +1,187 @@
+"""What an Ax experiment searches, and for what, in the terms of an Optuna study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard
+
+import numpy as np
+from ax.core.experiment import Experiment
+from ax.core.optimization_config import OptimizationConfig
+from ax.core.parameter import (
+    ChoiceParameter,
+    DerivedParameter,
+    FixedParameter,
+    Parameter,
+    ParameterType,
+    RangeParameter,
+)
+from ax.core.search_space import SearchSpace
+from ax.core.types import ComparisonOp
+from ax.exceptions.core import UnsupportedError
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A weighted sum of metrics."""
+
+    weights: tuple[tuple[str, float], ...]
+    offset: float = 0.0
+    maximize: bool = False
+
+    def of(self, means: Mapping[str, float]) -> float:
+        """Return its value, NaN where a metric is missing."""
+        return self.offset + sum(w * means.get(metric, np.nan) for metric, w in self.weights)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is searched, and for what."""
+
+    space: SearchSpace = field(compare=False)
+    distributions: dict[str, BaseDistribution]
+    fixed: dict[str, Any]
+    goals: tuple[Sum, ...]
+    constraints: dict[str, Sum]  # met where the sum is at most 0
+
+
+def problem_of(experiment: Experiment) -> Problem:
+    """Return what an experiment asks for, or raise where the search cannot do that."""
+    space, config = experiment.search_space, experiment.optimization_config
+    if config is None:
+        raise UnsupportedError(
+            "An objective is needed, but the experiment has none; call `configure_optimization`."
+        )
+    if space.parameter_constraints:
+        raise UnsupportedError(
+            "Parameter constraints are not supported, but got "
+            f"{space.parameter_constraints[0]}; let the trials that break them fail, or search "
+            "parameters that need none, such as a share of what is left."
+        )
+    distributions = {
+        name: _distribution(parameter)
+        for name, parameter in space.parameters.items()
+        if not isinstance(parameter, (FixedParameter, DerivedParameter))
+    }
+    fixed = {
+        name: parameter.value
+        for name, parameter in space.parameters.items()
+        if isinstance(parameter, FixedParameter)
+    }
+    return Problem(space, distributions, fixed, _goals(config), _constraints(config))
+
+
+def _goals(config: OptimizationConfig) -> tuple[Sum, ...]:
+    objective = config.objective
+    weights = _weights(objective)
+    several = objective.is_multi_objective
+    if config.is_bope_problem or (several and objective.expression.count(",") + 1 != len(weights)):
+        raise UnsupportedError(
+            "Each of several objectives must be one metric, but got "
+            f"`{objective.expression}`; report sums and preferences as metrics of their own."
+        )
+    return tuple(_goal(part) for part in ([(one,) for one in weights] if several else [weights]))
+
+
+def _goal(weights: tuple[tuple[str, float], ...]) -> Sum:
+    """Return what Ax maximises; where all weights are negative, its negative to be minimised."""
+    maximize = any(weight > 0.0 for _, weight in weights)
+    sign = 1.0 if maximize else -1.0
+    return Sum(tuple((metric, sign * weight) for metric, weight in weights), 0.0, maximize)
+
+
+def _constraints(config: OptimizationConfig) -> dict[str, Sum]:
+    sums = {}
+    # Among several objectives a threshold is one more constraint: what misses it is of no use.
+    for constraint in config.all_constraints:
+        if constraint.relative:
+            raise UnsupportedError(
+                "The bound of an outcome constraint must be a number, but got "
+                f"`{constraint.expression}`; measure the baseline and write down its value."
+            )
+        sign = 1.0 if constraint.op == ComparisonOp.LEQ else -1.0
+        weights = tuple((metric, sign * weight) for metric, weight in _weights(constraint))
+        sums[constraint.expression] = Sum(weights, -sign * constraint.bound)
+    return sums
+
+
+def _weights(expression: Any) -> tuple[tuple[str, float], ...]:
+    """Return the weights of an objective or constraint by the metrics' names, as data has them."""
+    weights = [weight for _, weight in expression.metric_weights]
+    return tuple(zip(expression.metric_names, weights, strict=True))
+
+
+def _distribution(parameter: Parameter) -> BaseDistribution:
+    if parameter.is_fidelity or getattr(parameter, "is_task", False):
+        kind = "fidelity" if parameter.is_fidelity else "task"
+        raise UnsupportedError(
+            f"Parameters of fidelity or task are not supported, but `{parameter.name}` is one of "
+            f"{kind}; make it a fixed one."
+        )
+    match parameter:
+        case RangeParameter() if parameter.logit_scale:
+            raise UnsupportedError(
+                f"The scale must be linear or logarithmic, but that of `{parameter.name}` is "
+                "logit; search the logit itself and transform it in the trial."
+            )
+        case RangeParameter() if parameter.parameter_type == ParameterType.INT:
+            low, high = int(parameter.lower), int(parameter.upper)
+            return IntDistribution(low, high, log=parameter.log_scale)
+        case RangeParameter():
+            digits, log = parameter.digits, parameter.log_scale
+            step = None if digits is None or log else 10.0**-digits
+            return FloatDistribution(parameter.lower, parameter.upper, log=log, step=step)
+        case ChoiceParameter() if _by_place(parameter):
+            return IntDistribution(0, len(parameter.values) - 1)
+        case ChoiceParameter():
+            return CategoricalDistribution(parameter.values)
+    raise UnsupportedError(
+        "Parameters must be ranges, choices, fixed or derived, but "
+        f"`{parameter.name}` is a {type(parameter).__name__}."
+    )
+
+
+def _by_place(parameter: Parameter) -> TypeGuard[ChoiceParameter]:
+    """Whether neighbours in the list of choices are alike; of two, there is nothing to tell."""
+    if not isinstance(parameter, ChoiceParameter):
+        return False
+    return bool(parameter.is_ordered) and len(parameter.values) > 2
+
+
+def encoded(parameter: Parameter, value: Any) -> Any:
+    """Return a value as the study has it."""
+    if _by_place(parameter):
+        return parameter.values.index(value)
+    value = parameter.cast(value)
+    if isinstance(parameter, RangeParameter):  # Ax lets ranges be left by a hair
+        return min(max(value, parameter.lower), parameter.upper)
+    return value
+
+
+def decoded(parameter: Parameter, value: Any) -> Any:
+    """Return a value of the study as Ax has it."""
+    return parameter.values[value] if _by_place(parameter) else parameter.cast(value)
+
+
+def walk(space: SearchSpace, choose: Callable[[Parameter], Any]) -> dict[str, Any]:
+    """Return the parameters that exist, each chosen after the one it depends on."""
+    params: dict[str, Any] = {}
+    ahead = list(space.top_level_parameters.values())
+    for parameter in ahead:
+        if isinstance(parameter, DerivedParameter):
+            continue
+        value = parameter.value if isinstance(parameter, FixedParameter) else choose(parameter)
+        params[parameter.name] = value
+        if parameter.is_hierarchical:
+            ahead += [space[name] for name in parameter.dependents.get(value, ())]
+    for parameter in ahead:
+        if isinstance(parameter, DerivedParameter):
+            params[parameter.name] = parameter.compute(params)
+    return params
