@@ -7,9 +7,10 @@ import pytest
 
 from calibrant import Optimizer
 from calibrant.cube import Axis, Cube
+from calibrant.history import History
 from calibrant.models import RBF, BaggedProcesses, GaussianProcess, Matern52
 from calibrant.models.protocol import GaussianBelief
-from calibrant.policy import History, Policy
+from calibrant.policy import Policy
 from calibrant.transforms import PowerMap
 
 DIM = 2

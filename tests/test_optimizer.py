@@ -19,8 +19,9 @@ from calibrant.acquisition import (
     Thompson,
 )
 from calibrant.cube import Axis, Cube
+from calibrant.history import History
 from calibrant.models import RBF, GaussianProcess, Linear, Matern32, Matern52, Periodic
-from calibrant.policy import History, Policy
+from calibrant.policy import Policy
 
 
 def forrester(x):

@@ -8,6 +8,7 @@ from scipy.integrate import quad
 
 from calibrant import Optimizer
 from calibrant.cube import Axis, Cube
+from calibrant.history import History
 from calibrant.models import (
     RBF,
     GaussianProcess,
@@ -18,7 +19,7 @@ from calibrant.models import (
     Priors,
 )
 from calibrant.models.likelihood import negative_log_posterior
-from calibrant.policy import History, Policy
+from calibrant.policy import Policy
 from calibrant.transforms import PowerMap
 from differences import check_gradient
 

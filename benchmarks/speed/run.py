@@ -110,7 +110,7 @@ def ask(task: dict) -> dict:
 def a_history(n: int):
     """Return what n random evaluations tell, and the cube they are on."""
     from calibrant.cube import Cube
-    from calibrant.policy import History
+    from calibrant.history import History
 
     X = np.random.default_rng(0).random((n, DIM))
     Y = np.array([[hartmann(x)] for x in X])

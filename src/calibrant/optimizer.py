@@ -13,6 +13,7 @@ from calibrant.calibration_set import CalibrationSet, Splits
 from calibrant.cube import Axis, Cube, Design, as_cube, keys
 from calibrant.forecast import Forecast
 from calibrant.gaussian import FloatArray
+from calibrant.history import History
 from calibrant.models.protocol import Model
 from calibrant.outcomes import Outcomes
 from calibrant.policy import (
@@ -23,7 +24,6 @@ from calibrant.policy import (
     RECALIBRATOR,
     SHOWN,
     Fits,
-    History,
     Policy,
     Suggestion,
 )

@@ -11,7 +11,9 @@ from one to the next.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +31,7 @@ from calibrant.calibration_set import CalibrationSet, Splits
 from calibrant.cube import Cube, keys
 from calibrant.forecast import Forecast
 from calibrant.gaussian import FloatArray
+from calibrant.history import History
 from calibrant.maximize import maximize
 from calibrant.models.additive import Additive
 from calibrant.models.gp import GaussianProcess
@@ -37,6 +40,7 @@ from calibrant.models.protocol import (
     CanRefit,
     FittedModel,
     GaussianBelief,
+    HasLimit,
     KnowsLabels,
     Model,
 )
@@ -69,49 +73,6 @@ ACQUISITION = ExpectedImprovement()
 SHOWN = ChainRecalibrator(
     GaussianRecalibrator(strength=5.0, limit=4.0), OnlineRecalibrator(rate=0.03)
 )
-
-
-@dataclass(frozen=True)
-class History:
-    """All that is known when a point is chosen: n outcomes, and points without one.
-
-    Args:
-        X: evaluated points, (n, d).
-        Y: their outcomes, (n, objectives), to be minimised.
-        constraints: their constraint values, (n, constraints); at most 0 is feasible. NaN: the
-            evaluation did not say.
-        online: for each objective the scores of outcomes under the forecasts made before them.
-        failed: points whose evaluation gave nothing, (f, d).
-        failed_at_least: for each, a value its outcome is not below; NaN: as bad as the worst.
-        pending: points being evaluated, (p, d).
-    """
-
-    X: FloatArray
-    Y: FloatArray
-    constraints: FloatArray
-    online: tuple[Outcomes, ...]
-    failed: FloatArray
-    failed_at_least: FloatArray
-    pending: FloatArray
-
-    @classmethod
-    def empty(cls, dim: int, objectives: int = 1) -> History:
-        """Return the history in which nothing has happened."""
-        none = np.empty((0, dim))
-        return cls(
-            none,
-            np.empty((0, objectives)),
-            np.empty((0, 0)),
-            (Outcomes(),) * objectives,
-            none,
-            np.empty(0),
-            none,
-        )
-
-    @property
-    def feasible(self) -> np.ndarray:
-        """Which outcomes meet all constraints."""
-        return np.asarray(((self.constraints <= 0.0) | np.isnan(self.constraints)).all(axis=1))
 
 
 Fits = tuple[FittedModel, ...]  # one an objective, then one a constraint
@@ -159,7 +120,7 @@ class Policy:
 
     def fit(self, history: History, cube: Cube, last: Fits | None = None) -> Fits:
         """Return the models of objectives and constraints, going on from the ``last`` fits."""
-        model, targets = self._on(cube), _targets(history)
+        model, targets = self._on(cube), _targets(self._bearable(history))
         known = last if last is not None and len(last) == len(targets) else [None] * len(targets)
         return tuple(
             before.refit(X, y) if isinstance(before, CanRefit) else model.fit(X, y)
@@ -170,8 +131,9 @@ class Policy:
         self, history: History, cube: Cube, rng: np.random.Generator, fits: Fits
     ) -> FloatArray:
         """Return the point that the acquisition values most, according to calibrated beliefs."""
-        criterion = self._criterion(history, cube, fits, self._shapes(history, cube, fits), rng)
-        best_first = np.argsort(_merit(history), kind="stable")
+        part = self._bearable(history)
+        criterion = self._criterion(part, cube, fits, self._shapes(part, cube, fits), rng)
+        best_first = np.argsort(history.merit, kind="stable")
         known = np.concatenate([history.X, history.failed, history.pending])
         taken = frozenset() if self.repeats else frozenset(keys(known))
         return maximize(criterion, cube, rng, history.X[best_first[:4]], taken)
@@ -180,6 +142,14 @@ class Policy:
         """Return the point with the raw forecasts of its outcomes, one an objective."""
         objectives = fits[: history.Y.shape[1]]
         return Suggestion(x, tuple(fitted.predict(x[None])[0] for fitted in objectives), fits)
+
+    def _bearable(self, history: History) -> History:
+        """Return what of a history the model is given."""
+        most = self.model.most_outcomes if isinstance(self.model, HasLimit) else None
+        if most is None or max(history.Y.shape[0], history.failed.shape[0]) <= most:
+            return history
+        _announce(most)
+        return history.part(most)
 
     def _on(self, cube: Cube) -> Model:
         """Return the model, told which coordinates are labels."""
@@ -255,6 +225,19 @@ class Policy:
         return total([scalarised_improvement(goals, weights), *criteria])
 
 
+@cache
+def _announce(most: int) -> None:
+    """Say once that a model no longer sees all outcomes."""
+    _LOG.warning(
+        "More than %d outcomes: from now on the model is fitted to the best, the latest and an "
+        "even choice of the others, %d in all. For more, set its `most_outcomes`.",
+        most,
+        most,
+    )
+
+
+_LOG = logging.getLogger("calibrant")
+
 _BREADTH = 0.01  # of the spread of outcomes
 
 _FEASIBILITY = ProbabilityOfImprovement(margin=0.0)  # a constraint is met where it falls below 0
@@ -305,15 +288,6 @@ def _targets(history: History) -> list[tuple[FloatArray, FloatArray]]:
 
 def _in_units(fitted: FittedModel, y: float) -> float:
     return float(fitted.in_model_units(y)) if isinstance(fitted, GaussianBelief) else y
-
-
-def _merit(history: History) -> FloatArray:
-    """Return what is lower the better: violation of constraints, then mean rank of objectives."""
-    violation = np.maximum(np.nan_to_num(history.constraints), 0.0).sum(axis=1)
-    ranks = np.argsort(np.argsort(history.Y, axis=0), axis=0).mean(axis=1)
-    return np.asarray(
-        np.where(violation > 0.0, ranks.size * (1.0 + np.minimum(violation, 1e9)), 0.0) + ranks
-    )
 
 
 # Points to spread before a model is asked. More of them, in many dimensions, cost more evaluations

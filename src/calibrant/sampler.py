@@ -19,6 +19,7 @@ from calibrant.calibration_set import CalibrationSet, Splits
 from calibrant.cube import Design, keys
 from calibrant.forecast import Forecast
 from calibrant.gaussian import FloatArray
+from calibrant.history import History
 from calibrant.models.protocol import Model
 from calibrant.outcomes import Outcomes
 from calibrant.policy import (
@@ -28,7 +29,6 @@ from calibrant.policy import (
     MODEL,
     RECALIBRATOR,
     Fits,
-    History,
     Policy,
     Suggestion,
 )

@@ -20,8 +20,8 @@ from calibrant.cube import keys
 from calibrant.forecast import Forecast
 from calibrant.forecast_dict import forecast_from_dict, forecast_to_dict
 from calibrant.gaussian import SCORE_LIMIT, FloatArray
+from calibrant.history import History
 from calibrant.outcomes import Outcomes
-from calibrant.policy import History
 from calibrant.space import Internal, Space, conditions, union
 
 _KEY = "calibrant:suggestion"  # of the system attribute that holds a suggestion

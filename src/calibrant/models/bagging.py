@@ -41,6 +41,11 @@ class BaggedProcesses:
         if self.model.outputs is Outputs.TANH:
             raise ValueError('Members share one output map, which `outputs="tanh"` cannot give.')
 
+    @property
+    def most_outcomes(self) -> int:
+        """How many outcomes a search gives it at most."""
+        return self.model.most_outcomes
+
     def with_labels(self, columns: tuple[int, ...]) -> BaggedProcesses:
         """Return the ensemble, told which columns are labels, unless it knows of some."""
         return replace(self, model=self.model.with_labels(columns))

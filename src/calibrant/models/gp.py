@@ -61,14 +61,21 @@ class GaussianProcess:
             a warp learned together with the hyper-parameters. Or a map that is known already.
         priors: beliefs about hyper-parameters; None for plain maximum likelihood.
         noise: standard deviation of observation noise in the units of y; None: it is learned.
+        most_outcomes: a search with more gives it the best, the latest and an even choice of the
+            others. Fitting it to more is only slow; see benchmarks/large.
     """
 
     kernel: Kernel = field(default_factory=Matern52)
     outputs: Outputs | MonotoneMap | str = Outputs.YEO_JOHNSON
     priors: Priors | None = field(default_factory=Priors)
     noise: float | None = None
+    most_outcomes: int = 1000
 
     def __post_init__(self) -> None:
+        if self.most_outcomes < 2:
+            raise ValueError(
+                f"`most_outcomes >= 2` must hold, but got most_outcomes={self.most_outcomes}."
+            )
         if not isinstance(self.outputs, MonotoneMap):
             object.__setattr__(self, "outputs", checks.choice("outputs", Outputs, self.outputs))
         if self.noise is not None:

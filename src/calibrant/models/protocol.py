@@ -42,6 +42,16 @@ class KnowsLabels(Protocol):
 
 
 @runtime_checkable
+class HasLimit(Protocol):
+    """A model whose cost grows so fast that it is better given a part of many outcomes."""
+
+    @property
+    def most_outcomes(self) -> int:
+        """How many outcomes a search gives it at most."""
+        ...
+
+
+@runtime_checkable
 class KnowsLeaveOneOut(Protocol):
     """A fitted model with leave-one-out scores in closed form."""
 

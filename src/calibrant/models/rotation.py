@@ -33,6 +33,11 @@ class Rotation:
         if not self.processes:
             raise ValueError("`processes` must hold at least one GaussianProcess, but got none.")
 
+    @property
+    def most_outcomes(self) -> int:
+        """How many outcomes a search gives them at most."""
+        return min(process.most_outcomes for process in self.processes)
+
     def with_labels(self, columns: tuple[int, ...]) -> Rotation:
         """Return the rotation of processes that know which columns are labels."""
         return Rotation(tuple(process.with_labels(columns) for process in self.processes))

@@ -1,0 +1,118 @@
+"""Large histories: what a model is given of them."""
+
+import itertools
+import logging
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibrant import CalibratedSampler, Optimizer, policy
+from calibrant.history import History, kept
+from calibrant.models import BaggedProcesses, GaussianProcess, Rotation
+from calibrant.models.protocol import HasLimit
+from calibrant.policy import MODEL, Policy
+
+rng = np.random.default_rng(0)
+
+
+@given(count=st.integers(1, 700), most=st.integers(2, 300), seed=st.integers(0, 5))
+def test_a_model_is_given_no_more_than_it_can_bear(count, most, seed):
+    merit = np.random.default_rng(seed).random(count)
+    rows = kept(merit, most)
+    assert rows.size <= most
+    assert np.all(np.diff(rows) > 0)  # each once, in the order of time
+    if count <= most:
+        assert rows.size == count
+    else:
+        assert rows.size >= most - max(1, min(100, most // 2))
+        assert rows[-1] == count - 1  # the latest
+
+
+def test_it_keeps_the_best_and_some_of_all_others():
+    merit = rng.permutation(5000).astype(float)
+    rows = kept(merit, 1000)
+    known = set(merit[rows])
+    assert known >= set(range(440))  # the best of the 4,900 that the choice is made of
+    others = np.sort(merit[rows])[460:]
+    assert np.diff(others).max() < 60  # no gap from good to bad
+
+
+def test_the_choice_stays_for_a_hundred_outcomes():
+    merit = rng.random(1500)
+    choices = [kept(merit[:count], 1000) for count in range(1001, 1501)]
+    goes_on = [
+        np.array_equal(later[: earlier.size], earlier)
+        for earlier, later in itertools.pairwise(choices)
+    ]
+    assert goes_on.count(False) == 4
+
+
+def a_history(count, failed=0):
+    X = rng.random((count, 2))
+    empty = History.empty(2)
+    return History(
+        X, ((X - 0.4) ** 2).sum(axis=1, keepdims=True), np.empty((count, 0)), empty.online,
+        rng.random((failed, 2)), np.full(failed, np.nan), empty.pending,
+    )  # fmt: skip
+
+
+def test_feasible_outcomes_come_before_others():
+    history = a_history(50)
+    constraints = np.where(np.arange(50) < 10, 1.0, -1.0)[:, None]
+    limited = History(
+        history.X, history.Y, constraints, history.online, history.failed,
+        history.failed_at_least, history.pending,
+    )  # fmt: skip
+    assert limited.merit[:10].min() > limited.merit[10:].max()
+
+
+def test_a_search_with_a_large_history_says_so_once_and_goes_on(caplog):
+    policy._announce.cache_clear()
+    model = GaussianProcess(most_outcomes=40)
+    optimizer = Optimizer(2, model=model, seed=0)
+    for x in rng.random((60, 2)):
+        optimizer.tell(x, ((x - 0.4) ** 2).sum())
+    for x in 0.9 + 0.1 * rng.random((50, 2)):
+        optimizer.tell(x, np.nan)
+    with caplog.at_level(logging.WARNING, "calibrant"):
+        for _ in range(5):
+            x = optimizer.ask()
+            optimizer.tell(x, ((x - 0.4) ** 2).sum())
+    assert [record.message for record in caplog.records] == [
+        "More than 40 outcomes: from now on the model is fitted to the best, the latest and an "
+        "even choice of the others, 40 in all. For more, set its `most_outcomes`."
+    ]
+    assert optimizer.best[1] < 1e-3
+    assert optimizer._fits[0].X.shape[0] <= 40
+    assert optimizer.forecast([[0.4, 0.4]]).batch == (1,)
+
+
+def test_points_that_the_model_no_longer_sees_are_not_suggested_again():
+    import optuna
+
+    sampler = CalibratedSampler(model=GaussianProcess(most_outcomes=10), seed=0)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda trial: trial.suggest_int("x", 0, 39) ** 2, n_trials=40)
+    assert len({trial.params["x"] for trial in study.trials}) == 40
+
+
+def test_models_and_their_limits():
+    small = GaussianProcess(most_outcomes=30)
+    assert Rotation((GaussianProcess(), small)).most_outcomes == 30
+    assert BaggedProcesses(small).most_outcomes == 30
+    assert MODEL.most_outcomes == 1000
+    with pytest.raises(ValueError, match=r"`most_outcomes >= 2` must hold"):
+        GaussianProcess(most_outcomes=1)
+
+    class Anything:
+        def fit(self, X, y):
+            raise AssertionError
+
+    assert not isinstance(Anything(), HasLimit)  # a model without a limit is given all
+    history = a_history(1200)
+    assert Policy(model=Anything())._bearable(history) is history
+    part = Policy()._bearable(a_history(1200, failed=1500))
+    assert part.failed.shape == (1000, 2)
+    assert part.X.shape[0] <= 1000
