@@ -100,7 +100,7 @@ def test_tables_agree_with_the_shapes_they_were_made_of(name, v):
     shape = RECALIBRATORS[name].shape
     tables, read = TorchShapes([shape]), torch.tensor(v, dtype=torch.double)[:, None]
     # A shape with kinks is rounded off within a knot of each.
-    tolerance = 1e-6 if name == "leader" else 0.03
+    tolerance = 1e-5 if name == "leader" else 0.05
     got = tables.transport(read)[:, 0].numpy()
     exact = np.clip(shape.at_score(v), -8.3, 8.3)
     assert np.allclose(got, exact, atol=tolerance * np.maximum(1.0, np.abs(exact)).max())
@@ -320,7 +320,7 @@ def test_optimize_acqf_finds_the_best_of_a_fine_grid(name, recalibrator):
     model, bounds = plain(d=1), torch.tensor([[0.0], [1.0]], dtype=torch.double)
     acquisition = ACQUISITIONS[name](CalibratedModel(model, recalibrator), model.train_inputs[0])
     torch.manual_seed(0)
-    _, value = optimize_acqf(acquisition, bounds, q=1, num_restarts=4, raw_samples=32)
+    _, value = optimize_acqf(acquisition, bounds, q=1, num_restarts=20, raw_samples=256)
     grid = torch.linspace(0.0, 1.0, 400, dtype=torch.double)[:, None, None]
     assert value >= acquisition(grid).max() - 1e-3
 
@@ -485,8 +485,36 @@ def test_sums_of_skewed_outputs_are_refused_with_the_way_out():
 def test_single_precision():
     model, X = plain(), points(5, 1, 2)
     double = CalibratedLogExpectedImprovement(CalibratedModel(model, LEADER), best_f=1.2)(X)
-    single = CalibratedLogExpectedImprovement(
-        CalibratedModel(plain().float(), LEADER).float(), best_f=1.2
-    )(X.float())
+    single = CalibratedLogExpectedImprovement(CalibratedModel(plain().float(), LEADER), best_f=1.2)(
+        X.float()
+    )
     assert single.dtype == torch.float32
     assert torch.allclose(single.double(), double, atol=0.02)
+
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+
+@needs_gpu
+@pytest.mark.parametrize("recalibrator", [GAUSSIAN, LEADER, ONLINE], ids=["normal", "mix", "warp"])
+@pytest.mark.parametrize("name", ACQUISITIONS)
+def test_numbers_on_a_gpu_are_those_on_the_cpu(name, recalibrator):
+    X = points(5, 1, 2)
+    here, there = plain(), plain().to("cuda")
+    on_cpu = ACQUISITIONS[name](CalibratedModel(here, recalibrator), here.train_inputs[0])(X)
+    model = CalibratedModel(there, recalibrator)
+    on_gpu = ACQUISITIONS[name](model, there.train_inputs[0])(X.to("cuda"))
+    assert on_gpu.is_cuda
+    assert torch.allclose(on_gpu.cpu(), on_cpu, rtol=1e-6, atol=1e-6)
+    assert np.allclose(loo_scores(there)[0], loo_scores(here)[0], rtol=1e-6)
+
+
+@needs_gpu
+def test_optimize_acqf_on_a_gpu():
+    model = plain().to("cuda")
+    calibrated = CalibratedModel.from_leave_one_out(model, LEADER)
+    acquisition = CalibratedLogExpectedImprovement(calibrated, best_f=1.2)
+    bounds = torch.tensor([[0.0] * 2, [1.0] * 2], dtype=torch.double, device="cuda")
+    torch.manual_seed(0)
+    _, value = optimize_acqf(acquisition, bounds, q=1, num_restarts=20, raw_samples=256)
+    assert value >= acquisition(points(500, 1, 2).to("cuda")).max() - 1e-3

@@ -64,7 +64,7 @@ class CalibratedPosterior(TransformedPosterior):
     def mean(self) -> Tensor:
         """The calibrated mean."""
         if self.outcome is None:
-            return self.location + self.scale * self.shapes.mean.to(self.location)
+            return self.location + self.scale * self.shapes.mean(self.location)
         values, weights = self._nodes()
         return (weights * values).sum(dim=0)
 
@@ -72,7 +72,7 @@ class CalibratedPosterior(TransformedPosterior):
     def variance(self) -> Tensor:
         """The calibrated variance."""
         if self.outcome is None:
-            return (self.scale * self.shapes.std.to(self.scale)) ** 2
+            return (self.scale * self.shapes.std(self.scale)) ** 2
         values, weights = self._nodes()
         return (weights * (values - self.mean) ** 2).sum(dim=0)
 
@@ -86,8 +86,8 @@ class CalibratedPosterior(TransformedPosterior):
         """Return the marginals' quantiles at one level, or at several, stacked in front."""
         if value.numel() > 1:
             return torch.stack([self.quantile(v) for v in value], dim=0)
-        z = self.shapes.at_score(float(torch.special.ndtri(value.double())))
-        return self._outcome(self.location + self.scale * z.to(self.location))
+        z = self.shapes.at_score(float(torch.special.ndtri(value.double())), self.location)
+        return self._outcome(self.location + self.scale * z)
 
     def cdf(self, value: Tensor) -> Tensor:
         """Return P(Y ≤ value) of the marginals; several values are stacked in front."""
@@ -277,7 +277,7 @@ def _stretched(posterior: GPyTorchPosterior, shapes: TorchShapes) -> GPyTorchPos
     """Return the Gaussian posterior with means μ + a·σ and stds b·σ, for shapes N(a, b²)."""
     joint = posterior.distribution
     location, scale = _location_scale(posterior)
-    shift, stretch = shapes.mean.to(location), shapes.std.to(location)
+    shift, stretch = shapes.mean(location), shapes.std(location)
     mean = location + shift * scale
     if not isinstance(joint, MultitaskMultivariateNormal):
         covariance = joint.lazy_covariance_matrix * stretch**2

@@ -50,7 +50,7 @@ class CalibratedLogExpectedImprovement(LogExpectedImprovement):
         posterior = _posterior(self, X)
         if posterior is None:
             return super().forward(X)
-        v = (self.best_f.reshape(-1, 1, 1) - posterior.location) / posterior.scale
+        v = (self.best_f.to(X).reshape(-1, 1, 1) - posterior.location) / posterior.scale
         shapes = posterior.shapes
         improvement = shapes.log_surplus(v) if self.maximize else shapes.log_shortfall(v)
         return (improvement + posterior.scale.log()).squeeze(-1).squeeze(-1)
@@ -65,7 +65,7 @@ class CalibratedLogProbabilityOfImprovement(LogProbabilityOfImprovement):
         posterior = _posterior(self, X)
         if posterior is None:
             return super().forward(X)
-        v = (self.best_f.reshape(-1, 1, 1) - posterior.location) / posterior.scale
+        v = (self.best_f.to(X).reshape(-1, 1, 1) - posterior.location) / posterior.scale
         score = posterior.shapes.score(v)
         log_probability = torch.special.log_ndtr(-score if self.maximize else score)
         return log_probability.squeeze(-1).squeeze(-1)

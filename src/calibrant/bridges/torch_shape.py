@@ -12,12 +12,12 @@ all that a posterior and its acquisitions need:
 =============  =======================================  ==================================
 
 Each is read off cubic pieces between exact values at knots that are even in asinh: within about
-1e-8 where a shape is smooth.
+1e-5 where a shape is smooth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -29,24 +29,23 @@ from calibrant.forecast import Forecast, Normal
 from calibrant.gaussian import EDGE_SCORE, LARGEST_SCORE, FloatArray, density
 from calibrant.shape import mirrored
 
-_STEP = 0.02
-_T = np.arange(-700, 701) * _STEP  # |z| up to 600,000
+_FINE, _COARSE = 0.02, 0.05  # between knots, in asinh; logarithms of improvements are smoother
+_T = np.arange(-700, 701) * _FINE  # |v| up to 600,000
 _V = np.sinh(_T)
+_DRAWN = slice(555, -555)  # |z| up to 9: no draw is further away, and each value is a root search
 _NODES, _WEIGHTS = hermegauss(64)  # E[f(z)] for z ~ N(0, 1), once the weights are divided by √2π
 
 
-class TorchShapes(torch.nn.Module):
-    """One shape an output, ready to be read with gradients."""
+class TorchShapes:
+    """One shape an output, ready to be read with gradients.
+
+    Tables are made when they are first read, once a device and precision: a draw needs one of them,
+    an improvement another.
+    """
 
     def __init__(self, shapes: Sequence[Forecast]) -> None:
-        super().__init__()
         self.shapes = tuple(shapes)
-        self.mean = _constant([shape.mean() for shape in self.shapes])
-        self.std = _constant([shape.std() for shape in self.shapes])
-        if not self.gaussian:  # a Gaussian needs no table
-            for name in ("transport", "score", "shortfall", "surplus"):
-                table = np.stack([_TABLES[name](shape) for shape in self.shapes])
-                self.register_buffer(f"_{name}", torch.from_numpy(table), persistent=False)
+        self._tables: dict[tuple[str, torch.device, torch.dtype], Tensor] = {}
 
     @property
     def gaussian(self) -> bool:
@@ -66,35 +65,50 @@ class TorchShapes(torch.nn.Module):
         """Return the shapes of outcomes with the opposite sign."""
         return TorchShapes([mirrored(shape) for shape in self.shapes])
 
+    def mean(self, like: Tensor) -> Tensor:
+        """Return E[Z] of each output, on the device and in the precision of a tensor."""
+        return self._table("mean", like)
+
+    def std(self, like: Tensor) -> Tensor:
+        """Return the standard deviation of each output's Z."""
+        return self._table("std", like)
+
     def transport(self, z: Tensor) -> Tensor:
         """Return the values of Z with normal scores z; outputs lie along the last axis."""
-        return z * self.std.to(z) + self.mean.to(z) if self.gaussian else _read(self._transport, z)
+        if self.gaussian:
+            return z * self.std(z) + self.mean(z)
+        return _read(self._table("transport", z), z, _FINE)
 
     def score(self, v: Tensor) -> Tensor:
         """Return the normal scores of values v of Z."""
-        return (v - self.mean.to(v)) / self.std.to(v) if self.gaussian else _read(self._score, v)
+        if self.gaussian:
+            return (v - self.mean(v)) / self.std(v)
+        return _read(self._table("score", v), v, _FINE)
 
     def log_shortfall(self, v: Tensor) -> Tensor:
-        """Return log E[(v − Z)₊]; not for Gaussian shapes, of which BoTorch knows better."""
-        return _read(self._shortfall, v)
+        """Return log E[(v − Z)₊]."""
+        return _read(self._table("shortfall", v), v, _COARSE)
 
     def log_surplus(self, v: Tensor) -> Tensor:
-        """Return log E[(Z − v)₊]; not for Gaussian shapes."""
-        return _read(self._surplus, v)
+        """Return log E[(Z − v)₊]."""
+        return _read(self._table("surplus", v), v, _COARSE)
 
-    def at_score(self, z: float) -> Tensor:
+    def at_score(self, z: float, like: Tensor) -> Tensor:
         """Return the exact values of Z with normal score z, one an output; they may be ±∞."""
-        return _constant([shape.at_score(z) for shape in self.shapes])
+        values = [float(shape.at_score(z)) for shape in self.shapes]
+        return torch.tensor(values, dtype=like.dtype, device=like.device)
 
     def quadrature(self, like: Tensor) -> tuple[Tensor, Tensor]:
         """Return nodes of Z, (64, outputs), and their weights, (64, 1)."""
-        nodes = np.stack([_finite(shape.at_score(_NODES)) for shape in self.shapes], axis=-1)
-        weights = _WEIGHTS[:, None] / np.sqrt(2.0 * np.pi)
-        return torch.from_numpy(nodes).to(like), torch.from_numpy(weights).to(like)
+        weights = torch.from_numpy(_WEIGHTS[:, None] / np.sqrt(2.0 * np.pi))
+        return self._table("nodes", like).T, weights.to(like)
 
-
-def _constant(values: Sequence[FloatArray]) -> Tensor:
-    return torch.tensor([float(value) for value in values], dtype=torch.float64)
+    def _table(self, name: str, like: Tensor) -> Tensor:
+        key = name, like.device, like.dtype
+        if key not in self._tables:
+            table = np.stack([_TABLES[name](shape) for shape in self.shapes])
+            self._tables[key] = torch.from_numpy(table).to(like)
+        return self._tables[key]
 
 
 def _finite(values: FloatArray) -> FloatArray:
@@ -103,33 +117,36 @@ def _finite(values: FloatArray) -> FloatArray:
 
 
 def _transport(shape: Forecast) -> FloatArray:
-    values = _finite(shape.at_score(_V))
-    return _with_slopes(values, _ratio(density(_V), shape.pdf(values)))
+    z = _V[_DRAWN]
+    values = _finite(shape.at_score(z))
+    return _with_slopes(values, _ratio(density(z), shape.pdf(values)) * np.cosh(_T[_DRAWN]))
 
 
 def _score(shape: Forecast) -> FloatArray:
     values = np.clip(shape.score(_V), -LARGEST_SCORE, LARGEST_SCORE)
-    return _with_slopes(values, _ratio(shape.pdf(_V), density(values)))
+    return _with_slopes(values, _ratio(shape.pdf(_V), density(values)) * np.cosh(_T))
 
 
 def _ratio(over: FloatArray, under: FloatArray) -> FloatArray:
-    """Return a slope by z, as a slope by t = asinh z; NaN where densities cannot tell."""
+    """Return the ratio of densities, a slope; NaN where they are too small to tell."""
     known = (under > 1e-200) & (over > 1e-200)
-    ratio = np.divide(over, under, out=np.full(over.shape, np.nan), where=known)
-    return np.asarray(ratio * np.cosh(_T))
+    return np.asarray(np.divide(over, under, out=np.full(over.shape, np.nan), where=known))
 
 
 def _with_slopes(values: FloatArray, slopes: FloatArray) -> FloatArray:
-    slopes = np.where(np.isfinite(slopes), slopes, np.gradient(values, _STEP))
-    return np.stack([values, monotone_slopes(values, slopes, _STEP) * _STEP])
+    slopes = np.where(np.isfinite(slopes), slopes, np.gradient(values, _FINE))
+    return np.stack([values, monotone_slopes(values, slopes, _FINE) * _FINE])
 
 
 def _shortfall(shape: Forecast) -> FloatArray:
-    values, slopes = TabulatedCurves(shape, _STEP).shortfall_table
-    return np.stack([values, slopes * _STEP])
+    values, slopes = TabulatedCurves(shape, _COARSE).shortfall_table
+    return np.stack([values, slopes * _COARSE])
 
 
-_TABLES = {
+_TABLES: dict[str, Callable[[Forecast], FloatArray]] = {
+    "mean": lambda shape: shape.mean(),
+    "std": lambda shape: shape.std(),
+    "nodes": lambda shape: _finite(shape.at_score(_NODES)),
     "transport": _transport,
     "score": _score,
     "shortfall": _shortfall,
@@ -138,16 +155,17 @@ _TABLES = {
 }
 
 
-def _read(table: Tensor, v: Tensor) -> Tensor:
+def _read(table: Tensor, v: Tensor, step: float) -> Tensor:
     """Return each output's curve, table (m, 2, knots), at the values v (…, m)."""
     outputs, _, knots = table.shape
-    place = (torch.asinh(v).clamp(float(_T[0]), float(_T[-1])) - float(_T[0])) / _STEP
+    end = (knots - 1) // 2 * step  # knots lie evenly around 0
+    place = (torch.asinh(v).clamp(-end, end) + end) / step
     left = place.detach().long().clamp(max=knots - 2)
     s = place - left
-    values, slopes = table.to(v).unbind(dim=1)
+    values, slopes = table.unbind(dim=1)
     index = left + knots * torch.arange(outputs, device=v.device)
     start, rise = values.reshape(-1)[index], slopes.reshape(-1)[index]
-    end, fall = values.reshape(-1)[index + 1], slopes.reshape(-1)[index + 1]
-    a = 2.0 * (start - end) + rise + fall
-    b = 3.0 * (end - start) - 2.0 * rise - fall
+    stop, fall = values.reshape(-1)[index + 1], slopes.reshape(-1)[index + 1]
+    a = 2.0 * (start - stop) + rise + fall
+    b = 3.0 * (stop - start) - 2.0 * rise - fall
     return start + s * (rise + s * (b + s * a))
