@@ -81,7 +81,7 @@ paper-networks: .venv-torch/.installed  ## its networks, on a GPU where torch fi
 	.venv-torch/bin/calibrant paper cifar10 svhn --folder benchmarks/paper
 
 test-torch: .venv-torch/.installed  ## the tests that need torch, BoTorch, Ax, Ray or OptunaSearchCV
-	OMP_NUM_THREADS=1 .venv-torch/bin/python -m pytest tests/test_paper_cnn.py tests/test_botorch.py tests/test_networks.py tests/test_ax.py tests/test_ray.py tests/test_search_cv.py
+	OMP_NUM_THREADS=1 .venv-torch/bin/python -m pytest tests/test_paper_cnn.py tests/test_botorch.py tests/test_networks.py tests/test_ax.py tests/test_frameworks.py tests/test_ray.py tests/test_search_cv.py
 
 figures: $(VENV)/.figures-installed  ## redraw the pictures of README and docs (needs Chrome or Chromium)
 	$(BIN)/python docs/draw.py

@@ -27,11 +27,11 @@ from botorch.optim import optimize_acqf
 from botorch.test_functions import Hartmann
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
+from benchmarks.bridge import RESULTS
 from calibrant.bridges.botorch import CalibratedModel
 from calibrant.bridges.botorch_acquisition import CalibratedLogExpectedImprovement
 from calibrant.recalibrate import LeaderRecalibrator
 
-RESULTS = Path(__file__).parent / "results" / "bridge.jsonl"
 REPEATS = 7
 
 

@@ -64,7 +64,8 @@ def execute(name: str, n: int, most: int, seed: int) -> dict:
 
 
 def main() -> None:
-    done = {tuple(row[key] for key in KEYS) for row in read_lines(RESULTS)}
+    known = read_lines(RESULTS) if RESULTS.exists() else ()
+    done = {tuple(row[key] for key in KEYS) for row in known}
     every = itertools.product(PROBLEMS, SIZES, LIMITS, SEEDS)
     plan = sorted((run for run in every if run not in done), key=lambda run: run[3])
     with progress_bar() as bar:

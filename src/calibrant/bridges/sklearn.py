@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 from sklearn.base import clone
 from sklearn.ensemble import (
     ExtraTreesRegressor,
@@ -140,16 +140,17 @@ def boosted_quantiles(
 
     Args:
         levels: of the quantiles.
-        settings: of scikit-learn's GradientBoostingRegressor, instead of 50 trees of depth 3.
+        settings: of scikit-learn's GradientBoostingRegressor; by default 20 trees, rate 0.25.
     """
-    chosen = {"n_estimators": 50, "max_depth": 3, "random_state": 0, **settings}
+    chosen = {"n_estimators": 20, "learning_rate": 0.25, "random_state": 0, **settings}
     return QuantileRegressors(
         {p: GradientBoostingRegressor(loss="quantile", alpha=p, **chosen) for p in levels}
     )
 
 
 def _default_forest() -> RandomForestRegressor:
-    return RandomForestRegressor(n_estimators=100, random_state=0)
+    # Leaves of three and half of the inputs a split: trees that differ, which makes them doubt.
+    return RandomForestRegressor(100, min_samples_leaf=3, max_features=0.5, random_state=0)
 
 
 @dataclass(frozen=True)
@@ -162,12 +163,12 @@ class Forest:
 
     Args:
         regressor: a RandomForestRegressor or ExtraTreesRegressor; ``fit`` clones it.
-        least_spread: std of a Gaussian added to the quantiles, as a share of that of outcomes. The
-            leaves hold nothing below the best outcome: without this, nothing could improve on it.
+        least_spread: std of a Gaussian added to the quantiles, as a share of that of outcomes:
+            equal outcomes in all leaves are no proof of no noise.
     """
 
     regressor: Any = field(default_factory=_default_forest)
-    least_spread: float = 0.1
+    least_spread: float = 0.05
 
     def __post_init__(self) -> None:
         if not isinstance(self.regressor, RandomForestRegressor | ExtraTreesRegressor):
@@ -186,9 +187,11 @@ class Forest:
         return kind(forest, forest.apply(X), y, spread)
 
 
-# The outermost levels are those of the lowest and the highest outcome with a vote: beyond them the
-# tails are as narrow as the spread that is added, however far apart outcomes are.
-_LEVELS = np.array([0.001, 0.01, *np.arange(1, 20) / 20, 0.99, 0.999])
+_LEVELS = np.arange(1, 20) / 20
+# Leaves hold nothing beyond the best outcome, but a search must be able to hope for it: from 5 %
+# and 95 % on the tails are those of a Gaussian with the spread of the whole.
+_TAIL = 3.5  # the normal score where such a tail is pinned down
+_WITH_TAILS = np.array([ndtr(-_TAIL), *_LEVELS, ndtr(_TAIL)])
 
 
 @dataclass(frozen=True)
@@ -232,8 +235,11 @@ class FittedForest:
             np.interp(_LEVELS, middle[vote > 0.0], y[vote > 0.0])
             for middle, vote in zip(middles, votes, strict=True)
         ]
-        table = np.array(values).reshape(-1, _LEVELS.size)
-        return Quantiles(_LEVELS, table + self.spread * ndtri(_LEVELS))
+        table = np.array(values).reshape(-1, _LEVELS.size) + self.spread * ndtri(_LEVELS)
+        low, high = table[:, :1], table[:, -1:]
+        end = float(ndtri(_LEVELS[-1]))
+        tail = (high - low) / (2.0 * end) * (_TAIL - end)
+        return Quantiles(_WITH_TAILS, np.hstack([low - tail, table, high + tail]))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,25 @@
+"""The code of docs/frameworks.md, section by section, where its libraries are installed."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parent.parent / "docs" / "frameworks.md"
+SECTIONS = {
+    section.splitlines()[0]: re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    for section in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]
+}
+
+
+@pytest.mark.filterwarnings("default")  # other libraries', which are theirs to mend
+@pytest.mark.parametrize("title", [title for title, blocks in SECTIONS.items() if blocks])
+def test_the_code_of_a_section_runs(title):
+    code = "\n".join(SECTIONS[title])
+    for package in set(re.findall(r"^(?:from|import) (\w+)", code, re.MULTILINE)) - {"calibrant"}:
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"needs {package}: make test-torch")
+    if "networks" in code and importlib.util.find_spec("torch") is None:
+        pytest.skip("needs torch: make test-torch")
+    exec(code, {"__name__": "__main__"})  # noqa: S102 - our own page
