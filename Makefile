@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench speed forrester paper paper-networks peers peers-environments test-torch figures clean
+.PHONY: demo test lint bench speed forrester paper paper-networks peers peers-environments models large test-torch figures clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -79,6 +79,14 @@ peers: peers-environments  ## calibrant beside other systems: what is missing of
 
 paper-networks: .venv-torch/.installed  ## its networks, on a GPU where torch finds one: hours without
 	.venv-torch/bin/calibrant paper cifar10 svhn --folder benchmarks/paper
+
+models: .venv-torch/.installed  ## families of models, raw and calibrated: what is missing of it, and its page (hours)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-torch/bin/python -m benchmarks.models.run
+	.venv-torch/bin/python -m benchmarks.models.tables
+
+large: $(VENV)/.test-installed  ## searches with thousands of outcomes: what is missing, and its page (an hour)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.large.run
+	$(BIN)/python -m benchmarks.large.tables
 
 test-torch: .venv-torch/.installed  ## the tests that need torch, BoTorch, Ax, Ray or OptunaSearchCV
 	OMP_NUM_THREADS=1 .venv-torch/bin/python -m pytest tests/test_paper_cnn.py tests/test_botorch.py tests/test_networks.py tests/test_ax.py tests/test_frameworks.py tests/test_ray.py tests/test_search_cv.py
