@@ -74,9 +74,11 @@ def _trees(sklearn: Any) -> Any:
 
 def _networks(name: str) -> Callable[[], Any]:
     def build() -> Any:
+        import torch
+
         from calibrant.bridges import networks
 
-        return getattr(networks, name)()
+        return getattr(networks, name)(device="cuda" if torch.cuda.is_available() else "cpu")
 
     return build
 

@@ -1,0 +1,414 @@
+"""Neural networks as forecasting models. Needs torch (``calibrant[torch]``).
+
+Two ways to make a network doubt what it has not seen: several that disagree
+(:class:`DeepEnsemble`), or one whose last layer is a Bayesian linear regression
+(:class:`BayesianLastLayer`), which has gradients and leave-one-out scores.
+
+Layers are sines of weighted sums: from a few dozen outcomes they learn more than tanh or ReLU do,
+and the size of their first weights says beforehand how fast functions vary, as a lengthscale does.
+
+Given the last hidden layer h, and outcomes v in the model's units, the regression is
+
+    features       φ(x) = (1, h(x)), the rows of Φ
+    belief         v = Φw + ε,  w ~ N(0, signal·I),  ε ~ N(0, noise·I)
+    weights        w | v ~ N(A⁻¹Φᵀv/noise, A⁻¹),  A = ΦᵀΦ/noise + I/signal
+    leave-one-out  error (v − Hv)ᵢ/(1 − Hᵢᵢ), variance noise/(1 − Hᵢᵢ),  H = ΦA⁻¹Φᵀ/noise
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibrant import checks
+from calibrant.forecast import Forecast, Normal
+from calibrant.gaussian import FloatArray
+from calibrant.models.gp import factor, inverse_factor
+from calibrant.models.likelihood import Priors
+from calibrant.models.protocol import Posterior
+from calibrant.transformed import transformed
+from calibrant.transforms import MonotoneMap, Outputs, fit_map
+
+try:
+    import torch
+except ImportError as error:
+    raise ImportError("Neural networks need torch: pip install 'calibrant[torch]'.") from error
+
+_BATCH = 1024  # rows a step; fewer outcomes are all seen in each
+_MOMENTUM, _MEMORY = 0.9, 0.999  # Adam's
+_LEAST_VARIANCE = 1e-3  # of a member, whose likelihood is unbounded where it meets an outcome
+_RATIOS = np.geomspace(1e-6, 10.0, 200)  # of noise to signal: the evidence is flat between two
+_PARTS = 5  # of the outcomes, of which a network for leave-one-out scores does not see one
+
+Layers = tuple[Any, ...]  # tensors (members, 1 + inputs, outputs), biases on top of weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Networks:
+    """How networks are trained, several at once as batched matrices."""
+
+    hidden: tuple[int, ...]
+    frequency: float = 3.0
+    steps: int = 200
+    rate: float = 0.01
+    decay: float = 1e-4
+    outputs: Outputs | MonotoneMap | str = Outputs.YEO_JOHNSON
+    seed: int = 0
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", tuple(self.hidden))
+        if not self.hidden or min(self.hidden) < 1:
+            raise ValueError(f"`hidden` must be widths of 1 or more, but got {self.hidden}.")
+        if self.steps < 1:
+            raise ValueError(f"`steps >= 1` must hold, but got steps={self.steps}.")
+        checks.positive("frequency", self.frequency)
+        checks.positive("rate", self.rate)
+        checks.not_negative("decay", self.decay)
+        if not isinstance(self.outputs, MonotoneMap):
+            object.__setattr__(self, "outputs", checks.choice("outputs", Outputs, self.outputs))
+        if self.outputs is Outputs.TANH:
+            raise ValueError('A Gaussian process learns `outputs="tanh"`; a network needs another.')
+        try:
+            torch.zeros(1, dtype=torch.float64, device=self.device).cpu()
+        except (AssertionError, RuntimeError, TypeError) as error:
+            raise ValueError(
+                f"`device` must be one that torch can use here with float64, but got "
+                f'{self.device!r}; device="cpu" is always there.'
+            ) from error
+
+    def _map(self, y: FloatArray) -> MonotoneMap:
+        return self.outputs if isinstance(self.outputs, MonotoneMap) else fit_map(self.outputs, y)
+
+    def _trained(
+        self,
+        X: FloatArray,
+        v: FloatArray,
+        heads: int,
+        loss: Callable[[Any, Any], Any],
+        seen: np.ndarray,
+    ) -> Layers:
+        """Return networks that make the mean loss small of the rows they see, by AdamW.
+
+        Args:
+            X, v: inputs and outcomes, in the model's units.
+            heads: outputs of a network.
+            loss: from outputs (members, rows, heads) and outcomes to losses (members, rows).
+            seen: which rows each member sees, (members, n).
+        """
+        # All chance is numpy's: the same on each device, and torch's own stays the user's.
+        rng = np.random.default_rng([self.seed, v.size])
+        members, sizes = seen.shape[0], (X.shape[1], *self.hidden, heads)
+        start = [rng.standard_normal((members, 1 + a, b)) for a, b in pairwise(sizes)]
+        for matrix in start:
+            matrix[:, 1:] /= np.sqrt(matrix.shape[1] - 1)
+        start[0][:, 1:] *= self.frequency
+        start[-1][:, :1] = 0.0
+        with torch.inference_mode(False), torch.enable_grad():  # whatever mode the caller is in
+            inputs, targets = _tensor(X, self.device), _tensor(v, self.device)
+            weights = _tensor(seen.astype(float), self.device)
+            flat = np.concatenate([matrix.reshape(members, -1) for matrix in start], axis=1)
+            theta = _tensor(flat, self.device).requires_grad_()
+            slope, square = torch.zeros_like(theta), torch.zeros_like(theta)
+
+            def layers() -> Layers:
+                parts = theta.split([matrix[0].size for matrix in start], dim=1)
+                return tuple(p.reshape(m.shape) for p, m in zip(parts, start, strict=True))
+
+            x, t, w = inputs, targets, weights
+            for step in range(self.steps):
+                if v.size > _BATCH:
+                    rows = _tensor(rng.integers(v.size, size=(members, _BATCH)), self.device)
+                    x, t, w = inputs[rows], targets[rows], weights.gather(1, rows)
+                losses = w * loss(_outputs(layers(), x), t)
+                (gradient,) = torch.autograd.grad(losses.mean(dim=1).sum(), theta)
+                rate = self.rate * (1.0 - step / self.steps)
+                # By hand: torch.optim takes a second to import what compiles it.
+                with torch.no_grad():
+                    slope.lerp_(gradient, 1.0 - _MOMENTUM)
+                    square.lerp_(gradient**2, 1.0 - _MEMORY)
+                    size = (square / (1.0 - _MEMORY ** (step + 1))).sqrt_().add_(1e-8)
+                    theta.mul_(1.0 - rate * self.decay)
+                    theta.addcdiv_(slope, size, value=-rate / (1.0 - _MOMENTUM ** (step + 1)))
+            theta = theta.detach()
+            if not theta.isfinite().all():
+                raise ValueError(f"Training with rate={self.rate} diverged; lower `rate`.")
+            return layers()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepEnsemble(_Networks):
+    """Networks with Gaussian forecasts of their own, each from another start.
+
+    Lakshminarayanan et al., "Simple and scalable predictive uncertainty estimation using deep
+    ensembles" (2017).
+
+    Args:
+        members: how many there are.
+        hidden: widths of the hidden layers.
+        frequency: how fast functions vary across the cube before training; 1 is smooth.
+        steps: of training, on all outcomes or 1,024 of them.
+        rate: the learning rate, which falls linearly to zero.
+        decay: how fast weights decay, in parts of the rate.
+        outputs: the units to work in: "yeo-johnson", "box-cox", "log" or "standardise". Or a map
+            that is known already.
+        seed: of all chance; the same outcomes give the same ensemble.
+        device: where torch computes: "cpu", or "cuda" for a GPU.
+    """
+
+    members: int = 5
+    hidden: tuple[int, ...] = (50, 50)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.members < 2:
+            raise ValueError(f"`members >= 2` must hold, but got members={self.members}.")
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> FittedEnsemble:
+        """Return the ensemble fitted to outcomes y at the rows of X."""
+        X, y = checks.training_data(X, y)
+        outputs = self._map(y)
+        v = outputs(y)
+        layers = self._ensemble(X, v, np.ones((self.members, y.size), dtype=bool))
+        return FittedEnsemble(self, layers, outputs, X, v)
+
+    def _ensemble(self, X: FloatArray, v: FloatArray, seen: np.ndarray) -> Layers:
+        def loss(out: Any, v: Any) -> Any:
+            mean, variance = _gaussians(out)
+            return 0.5 * (variance.log() + (v - mean) ** 2 / variance)
+
+        return self._trained(X, v, 2, loss, seen)
+
+
+@dataclass(frozen=True)
+class FittedEnsemble:
+    """The ensemble given outcomes."""
+
+    model: DeepEnsemble
+    layers: Layers
+    outputs: MonotoneMap
+    X: FloatArray  # (n, d)
+    v: FloatArray  # (n,)
+
+    def predict(self, X: ArrayLike) -> Forecast:
+        """Forecast the Gaussian with the mixture's mean and variance, noise included."""
+        mean, std = _mixed(*self.members(X))
+        return transformed(Normal(mean, std), self.outputs)
+
+    def members(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Return each member's means and variances, (members, m), in the model's units."""
+        return _members(self.layers, X)
+
+    def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
+        """Return score and std of each outcome under ensembles that have not seen it.
+
+        There is one for each fifth of the outcomes, all of them trained at once.
+        """
+        part, size = np.arange(self.v.size) % _PARTS, self.model.members
+        seen = np.repeat(part != np.arange(_PARTS)[:, None], size, axis=0)
+        means, variances = _members(self.model._ensemble(self.X, self.v, seen), self.X)
+        scores, stds = np.empty((2, self.v.size))
+        for k in range(_PARTS):
+            own, ensemble = part == k, slice(k * size, (k + 1) * size)
+            mean, stds[own] = _mixed(means[ensemble, own], variances[ensemble, own])
+            scores[own] = (self.v[own] - mean) / stds[own]
+        return scores, stds
+
+
+def _members(layers: Layers, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    with torch.no_grad():
+        mean, variance = _gaussians(_outputs(layers, _points(layers, X)))
+        return mean.cpu().numpy(), variance.cpu().numpy()
+
+
+def _mixed(means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return mean and std of the mixture of members."""
+    return means.mean(axis=0), np.sqrt(variances.mean(axis=0) + means.var(axis=0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BayesianLastLayer(_Networks):
+    """A network trained by least squares, its last layer then a Bayesian linear regression.
+
+    Snoek et al., "Scalable Bayesian optimization using deep neural networks" (2015), DNGO. The
+    variances of weights and noise are the most probable ones.
+
+    Args:
+        hidden: widths of the hidden layers; the last is the number of features.
+        frequency: how fast functions vary across the cube before training; 1 is smooth.
+        steps: of training, on all outcomes or 1,024 of them.
+        rate: the learning rate, which falls linearly to zero.
+        decay: how fast weights decay, in parts of the rate.
+        outputs: the units to work in: "yeo-johnson", "box-cox", "log" or "standardise". Or a map
+            that is known already.
+        seed: of all chance; the same outcomes give the same network.
+        device: where torch computes: "cpu", or "cuda" for a GPU.
+    """
+
+    hidden: tuple[int, ...] = (100, 100)
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> FittedLastLayer:
+        """Return the network fitted to outcomes y at the rows of X."""
+        X, y = checks.training_data(X, y)
+        outputs = self._map(y)
+        v = outputs(y)
+        layers = self._network(X, v, np.ones((1, y.size), dtype=bool))
+        Phi = _features(layers, X)[0]
+        return FittedLastLayer(self, layers, outputs, X, v, Phi, *_most_probable(Phi, v))
+
+    def _network(self, X: FloatArray, v: FloatArray, seen: np.ndarray) -> Layers:
+        return self._trained(X, v, 1, lambda out, v: (out[..., 0] - v) ** 2, seen)
+
+
+@dataclass(frozen=True)
+class FittedLastLayer:
+    """A Bayesian linear regression on the features of a network."""
+
+    model: BayesianLastLayer
+    layers: Layers
+    outputs: MonotoneMap
+    X: FloatArray  # (n, d)
+    v: FloatArray  # (n,)
+    Phi: FloatArray  # (n, p)
+    signal: float
+    noise: float
+    W: FloatArray = field(init=False)  # (p, p), A⁻¹ = WᵀW
+    weights: FloatArray = field(init=False)  # (p,), their mean
+
+    def __post_init__(self) -> None:
+        A = self.Phi.T @ self.Phi / self.noise
+        A.flat[:: A.shape[0] + 1] += 1.0 / self.signal
+        W = inverse_factor(A, 1.0 / self.signal)
+        object.__setattr__(self, "W", W)
+        object.__setattr__(self, "weights", W.T @ (W @ (self.Phi.T @ self.v)) / self.noise)
+
+    def predict(self, X: ArrayLike) -> Forecast:
+        """Forecast the outcomes at the rows of X, observation noise included."""
+        mean, std, _ = self.posterior(X)
+        return transformed(Normal(mean, np.sqrt(std**2 + self.noise)), self.outputs)
+
+    def posterior(self, X: ArrayLike) -> Posterior:
+        """Return mean and std of the function, without noise, in the model's units."""
+        X = checks.finite("X", X).copy()  # the caller may write to it before the pullback
+        phi = _features(self.layers, X)[0]
+        spread = phi @ self.W.T
+        std = np.sqrt(np.einsum("ij,ij->i", spread, spread))
+
+        def pullback(by_mean: FloatArray, by_std: FloatArray) -> FloatArray:
+            by_phi = by_mean[:, None] * self.weights + (by_std / std)[:, None] * (spread @ self.W)
+            with torch.inference_mode(False), torch.enable_grad():
+                x = _points(self.layers, X).requires_grad_()
+                h = _hidden(self.layers, x)
+                (by_x,) = torch.autograd.grad(h, x, _tensor(by_phi[None, :, 1:], h.device))
+                return np.asarray(by_x.cpu().numpy())
+
+        return Posterior(phi @ self.weights, std, pullback)
+
+    def in_model_units(self, y: ArrayLike) -> FloatArray:
+        """Return g(y)."""
+        return self.outputs(y)
+
+    def means(self) -> FloatArray:
+        """Return the posterior means at the inputs fitted, in the model's units."""
+        return np.asarray(self.Phi @ self.weights)
+
+    def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
+        """Return score and std of each outcome given all others, signal and noise as they are.
+
+        Features that were trained on an outcome forecast it too well: new ones would have scores
+        twice as large. So the features are those of other networks, which have not seen it.
+        """
+        part = np.arange(self.v.size) % _PARTS
+        layers = self.model._network(self.X, self.v, part != np.arange(_PARTS)[:, None])
+        scores, stds = np.empty((2, self.v.size))
+        for k, Phi in enumerate(_features(layers, self.X)):
+            known = replace(self, Phi=Phi)
+            spread = Phi @ known.W.T
+            free = 1.0 - np.einsum("ij,ij->i", spread, spread) / self.noise  # 1 − Hᵢᵢ
+            own = part == k
+            stds[own] = np.sqrt(self.noise / free[own])
+            scores[own] = (self.v - known.means())[own] / (free * stds)[own]
+        return scores, stds
+
+    def condition(self, X: FloatArray, values: FloatArray | None = None) -> FittedLastLayer:
+        """Return the belief after ``values`` in the model's units; by default its own means."""
+        if X.shape[0] == 0:
+            return self
+        phi = _features(self.layers, X)[0]
+        values = phi @ self.weights if values is None else values
+        return replace(
+            self,
+            X=np.vstack([self.X, X]),
+            v=np.concatenate([self.v, values]),
+            Phi=np.vstack([self.Phi, phi]),
+        )
+
+    def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:
+        """Return a joint draw of the function at X, made of standard normal ``seed_scores``."""
+        phi = _features(self.layers, X)[0]
+        spread = phi @ self.W.T
+        return np.asarray(phi @ self.weights + factor(spread @ spread.T, self.signal) @ seed_scores)
+
+
+def _most_probable(Phi: FloatArray, v: FloatArray) -> tuple[float, float]:
+    """Return signal and noise, by the evidence v ~ N(0, signal·ΦΦᵀ + noise·I) and beliefs.
+
+    Given the ratio of noise to the function's mean variance ``size``·signal, the best signal has a
+    closed form. It is believed, as of a Gaussian process, that the ratio is small; and, as if one
+    more outcome had been seen, that the variance is about 1: equal outcomes would say that it is 0.
+    """
+    median, width = Priors().noise
+    size = float(np.einsum("ij,ij->i", Phi, Phi).mean())
+    U, s, _ = np.linalg.svd(Phi, full_matrices=False)
+    along = U.T @ v
+    rest = v - U @ along
+    variances = s**2 / size + _RATIOS[:, None]
+    squares = 1.0 + (along**2 / variances).sum(axis=1) + rest @ rest / _RATIOS
+    variance = squares / (v.size + 1)
+    logdet = np.log(variances).sum(axis=1) + (v.size - s.size) * np.log(_RATIOS)
+    doubt = (np.log(_RATIOS / median) / width) ** 2
+    best = np.argmin((v.size + 1) * np.log(variance) + logdet + doubt)
+    return float(variance[best] / size), float(variance[best] * _RATIOS[best])
+
+
+def _hidden(layers: Layers, x: Any) -> Any:
+    """Return the last hidden layer, (members, n, width)."""
+    h = (2.0 * x - 1.0).expand(layers[0].shape[0], *x.shape[-2:])
+    for layer in layers[:-1]:
+        h = torch.sin(torch.baddbmm(layer[:, :1], h, layer[:, 1:]))
+    return h
+
+
+def _outputs(layers: Layers, x: Any) -> Any:
+    """Return what the last layer makes of it, (members, n, heads)."""
+    return torch.baddbmm(layers[-1][:, :1], _hidden(layers, x), layers[-1][:, 1:])
+
+
+def _gaussians(out: Any) -> tuple[Any, Any]:
+    """Return means and variances of the members, each (members, n)."""
+    mean, raw = out.unbind(-1)
+    return mean, torch.nn.functional.softplus(raw) + _LEAST_VARIANCE
+
+
+def _features(layers: Layers, X: ArrayLike) -> FloatArray:
+    """Return a one and the last hidden layer of each network, (members, n, p)."""
+    with torch.no_grad():
+        h = _hidden(layers, _points(layers, X)).cpu().numpy()
+    return np.concatenate([np.ones((*h.shape[:2], 1)), h], axis=2)
+
+
+def _points(layers: Layers, X: ArrayLike) -> Any:
+    """Return points of the shape (m, d) that they must have, where the layers are."""
+    points, columns = np.atleast_2d(checks.finite("X", X)), layers[0].shape[1] - 1
+    if points.ndim != 2 or points.shape[1] != columns:
+        raise ValueError(f"`X` must have {columns} columns, but got shape {points.shape}.")
+    return _tensor(points, layers[0].device)
+
+
+def _tensor(array: np.ndarray, device: Any) -> Any:
+    return torch.tensor(np.ascontiguousarray(array), device=device)  # torch takes no other strides
