@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch", reason="needs torch: make test-torch")
 
 from calibrant import Optimizer  # noqa: E402
 from calibrant.acquisition import Thompson  # noqa: E402
-from calibrant.bridges import networks  # noqa: E402
+from calibrant.bridges import training  # noqa: E402
 from calibrant.bridges.networks import BayesianLastLayer, DeepEnsemble  # noqa: E402
 from calibrant.forecast import Mixture  # noqa: E402
 from calibrant.models.protocol import GaussianBelief, KnowsLeaveOneOut  # noqa: E402
@@ -299,7 +299,7 @@ def test_the_network_under_the_last_layer_is_trained_by_least_squares(layer):
 @BOTH
 def test_many_outcomes_are_seen_in_batches(model, monkeypatch):
     whole = model.fit(X, Y).predict(NEW).mean()
-    monkeypatch.setattr(networks, "_BATCH", 16)
+    monkeypatch.setattr(training, "_BATCH", 16)
     one, other = (model.fit(X, Y).predict(NEW).mean() for _ in range(2))
     np.testing.assert_array_equal(one, other)
     assert np.all(one != whole)
@@ -344,7 +344,7 @@ def test_a_seed_repeats_a_fit_and_nothing_of_the_callers_changes(model):
 @pytest.mark.parametrize("batch", [1024, 16])
 @BOTH
 def test_the_callers_modes_of_torch_do_not_matter(model, batch, monkeypatch):
-    monkeypatch.setattr(networks, "_BATCH", batch)
+    monkeypatch.setattr(training, "_BATCH", batch)
 
     def results():
         fitted = model.fit(X, Y)
@@ -556,6 +556,7 @@ def test_a_gpu_gives_what_a_cpu_gives(model):
 
 def test_networks_need_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "calibrant.bridges.networks")
+    for name in ("networks", "training"):
+        monkeypatch.delitem(sys.modules, f"calibrant.bridges.{name}")
     with pytest.raises(ImportError, match=r"need torch: pip install 'calibrant\[torch\]'"):
         importlib.import_module("calibrant.bridges.networks")

@@ -4,9 +4,6 @@ Two ways to make a network doubt what it has not seen: several that disagree
 (:class:`DeepEnsemble`), or one whose last layer is a Bayesian linear regression
 (:class:`BayesianLastLayer`), which has gradients and leave-one-out scores.
 
-Layers are sines of weighted sums: from a few dozen outcomes they learn more than tanh or ReLU do,
-and the size of their first weights says beforehand how fast functions vary, as a lengthscale does.
-
 Given the last hidden layer h, and outcomes v in the model's units, the regression is
 
     features       φ(x) = (1, h(x)), the rows of Φ
@@ -17,132 +14,37 @@ Given the last hidden layer h, and outcomes v in the model's units, the regressi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant import checks
+from calibrant.bridges.training import (
+    Layers,
+    Networks,
+    hidden_layer,
+    last_layer,
+    points,
+    tensor,
+    torch,
+)
 from calibrant.forecast import Forecast, Normal
 from calibrant.gaussian import FloatArray
 from calibrant.models.gp import factor, inverse_factor
 from calibrant.models.likelihood import Priors
 from calibrant.models.protocol import Posterior
 from calibrant.transformed import transformed
-from calibrant.transforms import MonotoneMap, Outputs, fit_map
+from calibrant.transforms import MonotoneMap
 
-try:
-    import torch
-except ImportError as error:
-    raise ImportError("Neural networks need torch: pip install 'calibrant[torch]'.") from error
-
-_BATCH = 1024  # rows a step; fewer outcomes are all seen in each
-_MOMENTUM, _MEMORY = 0.9, 0.999  # Adam's
 _LEAST_VARIANCE = 1e-3  # of a member, whose likelihood is unbounded where it meets an outcome
 _RATIOS = np.geomspace(1e-6, 10.0, 200)  # of noise to signal: the evidence is flat between two
 _PARTS = 5  # of the outcomes, of which a network for leave-one-out scores does not see one
 
-Layers = tuple[Any, ...]  # tensors (members, 1 + inputs, outputs), biases on top of weights
-
 
 @dataclass(frozen=True, kw_only=True)
-class _Networks:
-    """How networks are trained, several at once as batched matrices."""
-
-    hidden: tuple[int, ...]
-    frequency: float = 3.0
-    steps: int = 200
-    rate: float = 0.01
-    decay: float = 1e-4
-    outputs: Outputs | MonotoneMap | str = Outputs.YEO_JOHNSON
-    seed: int = 0
-    device: str = "cpu"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "hidden", tuple(self.hidden))
-        if not self.hidden or min(self.hidden) < 1:
-            raise ValueError(f"`hidden` must be widths of 1 or more, but got {self.hidden}.")
-        if self.steps < 1:
-            raise ValueError(f"`steps >= 1` must hold, but got steps={self.steps}.")
-        checks.positive("frequency", self.frequency)
-        checks.positive("rate", self.rate)
-        checks.not_negative("decay", self.decay)
-        if not isinstance(self.outputs, MonotoneMap):
-            object.__setattr__(self, "outputs", checks.choice("outputs", Outputs, self.outputs))
-        if self.outputs is Outputs.TANH:
-            raise ValueError('A Gaussian process learns `outputs="tanh"`; a network needs another.')
-        try:
-            torch.zeros(1, dtype=torch.float64, device=self.device).cpu()
-        except (AssertionError, RuntimeError, TypeError) as error:
-            raise ValueError(
-                f"`device` must be one that torch can use here with float64, but got "
-                f'{self.device!r}; device="cpu" is always there.'
-            ) from error
-
-    def _map(self, y: FloatArray) -> MonotoneMap:
-        return self.outputs if isinstance(self.outputs, MonotoneMap) else fit_map(self.outputs, y)
-
-    def _trained(
-        self,
-        X: FloatArray,
-        v: FloatArray,
-        heads: int,
-        loss: Callable[[Any, Any], Any],
-        seen: np.ndarray,
-    ) -> Layers:
-        """Return networks that make the mean loss small of the rows they see, by AdamW.
-
-        Args:
-            X, v: inputs and outcomes, in the model's units.
-            heads: outputs of a network.
-            loss: from outputs (members, rows, heads) and outcomes to losses (members, rows).
-            seen: which rows each member sees, (members, n).
-        """
-        # All chance is numpy's: the same on each device, and torch's own stays the user's.
-        rng = np.random.default_rng([self.seed, v.size])
-        members, sizes = seen.shape[0], (X.shape[1], *self.hidden, heads)
-        start = [rng.standard_normal((members, 1 + a, b)) for a, b in pairwise(sizes)]
-        for matrix in start:
-            matrix[:, 1:] /= np.sqrt(matrix.shape[1] - 1)
-        start[0][:, 1:] *= self.frequency
-        start[-1][:, :1] = 0.0
-        with torch.inference_mode(False), torch.enable_grad():  # whatever mode the caller is in
-            inputs, targets = _tensor(X, self.device), _tensor(v, self.device)
-            weights = _tensor(seen.astype(float), self.device)
-            flat = np.concatenate([matrix.reshape(members, -1) for matrix in start], axis=1)
-            theta = _tensor(flat, self.device).requires_grad_()
-            slope, square = torch.zeros_like(theta), torch.zeros_like(theta)
-
-            def layers() -> Layers:
-                parts = theta.split([matrix[0].size for matrix in start], dim=1)
-                return tuple(p.reshape(m.shape) for p, m in zip(parts, start, strict=True))
-
-            x, t, w = inputs, targets, weights
-            for step in range(self.steps):
-                if v.size > _BATCH:
-                    rows = _tensor(rng.integers(v.size, size=(members, _BATCH)), self.device)
-                    x, t, w = inputs[rows], targets[rows], weights.gather(1, rows)
-                losses = w * loss(_outputs(layers(), x), t)
-                (gradient,) = torch.autograd.grad(losses.mean(dim=1).sum(), theta)
-                rate = self.rate * (1.0 - step / self.steps)
-                # By hand: torch.optim takes a second to import what compiles it.
-                with torch.no_grad():
-                    slope.lerp_(gradient, 1.0 - _MOMENTUM)
-                    square.lerp_(gradient**2, 1.0 - _MEMORY)
-                    size = (square / (1.0 - _MEMORY ** (step + 1))).sqrt_().add_(1e-8)
-                    theta.mul_(1.0 - rate * self.decay)
-                    theta.addcdiv_(slope, size, value=-rate / (1.0 - _MOMENTUM ** (step + 1)))
-            theta = theta.detach()
-            if not theta.isfinite().all():
-                raise ValueError(f"Training with rate={self.rate} diverged; lower `rate`.")
-            return layers()
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeepEnsemble(_Networks):
+class DeepEnsemble(Networks):
     """Networks with Gaussian forecasts of their own, each from another start.
 
     Lakshminarayanan et al., "Simple and scalable predictive uncertainty estimation using deep
@@ -172,7 +74,7 @@ class DeepEnsemble(_Networks):
     def fit(self, X: ArrayLike, y: ArrayLike) -> FittedEnsemble:
         """Return the ensemble fitted to outcomes y at the rows of X."""
         X, y = checks.training_data(X, y)
-        outputs = self._map(y)
+        outputs = self.map_of(y)
         v = outputs(y)
         layers = self._ensemble(X, v, np.ones((self.members, y.size), dtype=bool))
         return FittedEnsemble(self, layers, outputs, X, v)
@@ -182,7 +84,7 @@ class DeepEnsemble(_Networks):
             mean, variance = _gaussians(out)
             return 0.5 * (variance.log() + (v - mean) ** 2 / variance)
 
-        return self._trained(X, v, 2, loss, seen)
+        return self.trained(X, v, 2, loss, seen)
 
 
 @dataclass(frozen=True)
@@ -222,7 +124,7 @@ class FittedEnsemble:
 
 def _members(layers: Layers, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
     with torch.no_grad():
-        mean, variance = _gaussians(_outputs(layers, _points(layers, X)))
+        mean, variance = _gaussians(last_layer(layers, points(layers, X)))
         return mean.cpu().numpy(), variance.cpu().numpy()
 
 
@@ -232,7 +134,7 @@ def _mixed(means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatA
 
 
 @dataclass(frozen=True, kw_only=True)
-class BayesianLastLayer(_Networks):
+class BayesianLastLayer(Networks):
     """A network trained by least squares, its last layer then a Bayesian linear regression.
 
     Snoek et al., "Scalable Bayesian optimization using deep neural networks" (2015), DNGO. The
@@ -255,14 +157,14 @@ class BayesianLastLayer(_Networks):
     def fit(self, X: ArrayLike, y: ArrayLike) -> FittedLastLayer:
         """Return the network fitted to outcomes y at the rows of X."""
         X, y = checks.training_data(X, y)
-        outputs = self._map(y)
+        outputs = self.map_of(y)
         v = outputs(y)
         layers = self._network(X, v, np.ones((1, y.size), dtype=bool))
         Phi = _features(layers, X)[0]
         return FittedLastLayer(self, layers, outputs, X, v, Phi, *_most_probable(Phi, v))
 
     def _network(self, X: FloatArray, v: FloatArray, seen: np.ndarray) -> Layers:
-        return self._trained(X, v, 1, lambda out, v: (out[..., 0] - v) ** 2, seen)
+        return self.trained(X, v, 1, lambda out, v: (out[..., 0] - v) ** 2, seen)
 
 
 @dataclass(frozen=True)
@@ -302,9 +204,9 @@ class FittedLastLayer:
         def pullback(by_mean: FloatArray, by_std: FloatArray) -> FloatArray:
             by_phi = by_mean[:, None] * self.weights + (by_std / std)[:, None] * (spread @ self.W)
             with torch.inference_mode(False), torch.enable_grad():
-                x = _points(self.layers, X).requires_grad_()
-                h = _hidden(self.layers, x)
-                (by_x,) = torch.autograd.grad(h, x, _tensor(by_phi[None, :, 1:], h.device))
+                x = points(self.layers, X).requires_grad_()
+                h = hidden_layer(self.layers, x)
+                (by_x,) = torch.autograd.grad(h, x, tensor(by_phi[None, :, 1:], h.device))
                 return np.asarray(by_x.cpu().numpy())
 
         return Posterior(phi @ self.weights, std, pullback)
@@ -376,19 +278,6 @@ def _most_probable(Phi: FloatArray, v: FloatArray) -> tuple[float, float]:
     return float(variance[best] / size), float(variance[best] * _RATIOS[best])
 
 
-def _hidden(layers: Layers, x: Any) -> Any:
-    """Return the last hidden layer, (members, n, width)."""
-    h = (2.0 * x - 1.0).expand(layers[0].shape[0], *x.shape[-2:])
-    for layer in layers[:-1]:
-        h = torch.sin(torch.baddbmm(layer[:, :1], h, layer[:, 1:]))
-    return h
-
-
-def _outputs(layers: Layers, x: Any) -> Any:
-    """Return what the last layer makes of it, (members, n, heads)."""
-    return torch.baddbmm(layers[-1][:, :1], _hidden(layers, x), layers[-1][:, 1:])
-
-
 def _gaussians(out: Any) -> tuple[Any, Any]:
     """Return means and variances of the members, each (members, n)."""
     mean, raw = out.unbind(-1)
@@ -398,17 +287,5 @@ def _gaussians(out: Any) -> tuple[Any, Any]:
 def _features(layers: Layers, X: ArrayLike) -> FloatArray:
     """Return a one and the last hidden layer of each network, (members, n, p)."""
     with torch.no_grad():
-        h = _hidden(layers, _points(layers, X)).cpu().numpy()
+        h = hidden_layer(layers, points(layers, X)).cpu().numpy()
     return np.concatenate([np.ones((*h.shape[:2], 1)), h], axis=2)
-
-
-def _points(layers: Layers, X: ArrayLike) -> Any:
-    """Return points of the shape (m, d) that they must have, where the layers are."""
-    points, columns = np.atleast_2d(checks.finite("X", X)), layers[0].shape[1] - 1
-    if points.ndim != 2 or points.shape[1] != columns:
-        raise ValueError(f"`X` must have {columns} columns, but got shape {points.shape}.")
-    return _tensor(points, layers[0].device)
-
-
-def _tensor(array: np.ndarray, device: Any) -> Any:
-    return torch.tensor(np.ascontiguousarray(array), device=device)  # torch takes no other strides

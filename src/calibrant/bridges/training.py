@@ -1,0 +1,148 @@
+"""Small networks on torch, several trained at once as batched matrices.
+
+Layers are sines of weighted sums: from a few dozen outcomes they learn more than tanh or ReLU do,
+and the size of their first weights says beforehand how fast functions vary, as a lengthscale does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibrant import checks
+from calibrant.gaussian import FloatArray
+from calibrant.transforms import MonotoneMap, Outputs, fit_map
+
+try:
+    import torch as torch  # networks.py has it from here, with the message below
+except ImportError as error:
+    raise ImportError("Neural networks need torch: pip install 'calibrant[torch]'.") from error
+
+_BATCH = 1024  # rows a step; fewer outcomes are all seen in each
+_MOMENTUM, _MEMORY = 0.9, 0.999  # Adam's
+
+Layers = tuple[Any, ...]  # tensors (members, 1 + inputs, outputs), biases on top of weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class Networks:
+    """How networks are trained, several at once as batched matrices."""
+
+    hidden: tuple[int, ...]
+    frequency: float = 3.0
+    steps: int = 200
+    rate: float = 0.01
+    decay: float = 1e-4
+    outputs: Outputs | MonotoneMap | str = Outputs.YEO_JOHNSON
+    seed: int = 0
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", tuple(self.hidden))
+        if not self.hidden or min(self.hidden) < 1:
+            raise ValueError(f"`hidden` must be widths of 1 or more, but got {self.hidden}.")
+        if self.steps < 1:
+            raise ValueError(f"`steps >= 1` must hold, but got steps={self.steps}.")
+        checks.positive("frequency", self.frequency)
+        checks.positive("rate", self.rate)
+        checks.not_negative("decay", self.decay)
+        if not isinstance(self.outputs, MonotoneMap):
+            object.__setattr__(self, "outputs", checks.choice("outputs", Outputs, self.outputs))
+        if self.outputs is Outputs.TANH:
+            raise ValueError('A Gaussian process learns `outputs="tanh"`; a network needs another.')
+        try:
+            torch.zeros(1, dtype=torch.float64, device=self.device).cpu()
+        except (AssertionError, RuntimeError, TypeError) as error:
+            raise ValueError(
+                f"`device` must be one that torch can use here with float64, but got "
+                f'{self.device!r}; device="cpu" is always there.'
+            ) from error
+
+    def map_of(self, y: FloatArray) -> MonotoneMap:
+        return self.outputs if isinstance(self.outputs, MonotoneMap) else fit_map(self.outputs, y)
+
+    def trained(
+        self,
+        X: FloatArray,
+        v: FloatArray,
+        heads: int,
+        loss: Callable[[Any, Any], Any],
+        seen: np.ndarray,
+    ) -> Layers:
+        """Return networks that make the mean loss small of the rows they see, by AdamW.
+
+        Args:
+            X, v: inputs and outcomes, in the model's units.
+            heads: outputs of a network.
+            loss: from outputs (members, rows, heads) and outcomes to losses (members, rows).
+            seen: which rows each member sees, (members, n).
+        """
+        # All chance is numpy's: the same on each device, and torch's own stays the user's.
+        rng = np.random.default_rng([self.seed, v.size])
+        members, sizes = seen.shape[0], (X.shape[1], *self.hidden, heads)
+        start = [rng.standard_normal((members, 1 + a, b)) for a, b in pairwise(sizes)]
+        for matrix in start:
+            matrix[:, 1:] /= np.sqrt(matrix.shape[1] - 1)
+        start[0][:, 1:] *= self.frequency
+        start[-1][:, :1] = 0.0
+        with torch.inference_mode(False), torch.enable_grad():  # whatever mode the caller is in
+            inputs, targets = tensor(X, self.device), tensor(v, self.device)
+            weights = tensor(seen.astype(float), self.device)
+            flat = np.concatenate([matrix.reshape(members, -1) for matrix in start], axis=1)
+            theta = tensor(flat, self.device).requires_grad_()
+            slope, square = torch.zeros_like(theta), torch.zeros_like(theta)
+
+            def layers() -> Layers:
+                parts = theta.split([matrix[0].size for matrix in start], dim=1)
+                return tuple(p.reshape(m.shape) for p, m in zip(parts, start, strict=True))
+
+            x, t, w = inputs, targets, weights
+            for step in range(self.steps):
+                if v.size > _BATCH:
+                    rows = tensor(rng.integers(v.size, size=(members, _BATCH)), self.device)
+                    x, t, w = inputs[rows], targets[rows], weights.gather(1, rows)
+                losses = w * loss(last_layer(layers(), x), t)
+                (gradient,) = torch.autograd.grad(losses.mean(dim=1).sum(), theta)
+                rate = self.rate * (1.0 - step / self.steps)
+                # By hand: torch.optim takes a second to import what compiles it.
+                with torch.no_grad():
+                    slope.lerp_(gradient, 1.0 - _MOMENTUM)
+                    square.lerp_(gradient**2, 1.0 - _MEMORY)
+                    size = (square / (1.0 - _MEMORY ** (step + 1))).sqrt_().add_(1e-8)
+                    theta.mul_(1.0 - rate * self.decay)
+                    theta.addcdiv_(slope, size, value=-rate / (1.0 - _MOMENTUM ** (step + 1)))
+            theta = theta.detach()
+            if not theta.isfinite().all():
+                raise ValueError(f"Training with rate={self.rate} diverged; lower `rate`.")
+            return layers()
+
+
+def hidden_layer(layers: Layers, x: Any) -> Any:
+    """Return the last hidden layer, (members, n, width)."""
+    h = (2.0 * x - 1.0).expand(layers[0].shape[0], *x.shape[-2:])
+    for layer in layers[:-1]:
+        h = torch.sin(torch.baddbmm(layer[:, :1], h, layer[:, 1:]))
+    return h
+
+
+def last_layer(layers: Layers, x: Any) -> Any:
+    """Return what the last layer makes of it, (members, n, heads)."""
+    return torch.baddbmm(layers[-1][:, :1], hidden_layer(layers, x), layers[-1][:, 1:])
+
+
+def points(layers: Layers, X: ArrayLike) -> Any:
+    """Return points of the shape (m, d) that they must have, where the layers are."""
+    points, columns = np.atleast_2d(checks.finite("X", X)), layers[0].shape[1] - 1
+    if points.ndim != 2 or points.shape[1] != columns:
+        raise ValueError(f"`X` must have {columns} columns, but got shape {points.shape}.")
+    return tensor(points, layers[0].device)
+
+
+def tensor(array: np.ndarray, device: Any) -> Any:
+    """Return an array on a device."""
+    return torch.tensor(np.ascontiguousarray(array), device=device)  # torch takes no other strides
