@@ -198,12 +198,18 @@ def test_draws_have_the_calibrated_marginals_and_the_models_correlations():
 def test_gaussian_shapes_leave_a_gaussian_posterior():
     model, X = plain(), points(3, 2)
     raw, ours = model.posterior(X), CalibratedModel(model, GAUSSIAN).posterior(X)
-    assert type(ours) is GPyTorchPosterior
+    assert isinstance(ours, GPyTorchPosterior)
     a, b = float(GAUSSIAN.shape.mean()), float(GAUSSIAN.shape.std())
     assert torch.allclose(ours.mean, raw.mean + a * raw.variance.sqrt())
     assert torch.allclose(
         ours.distribution.covariance_matrix, b * b * raw.distribution.covariance_matrix
     )
+    values = torch.tensor([0.5, 1.5], dtype=torch.double)
+    exact = GAUSSIAN.calibrate(
+        Normal(raw.mean[:, 0].detach().numpy(), raw.variance[:, 0].detach().sqrt().numpy())
+    )
+    for value, row in zip(values.tolist(), ours.cdf(values), strict=True):
+        assert np.allclose(row[:, 0].detach(), exact.cdf(value))
 
 
 @pytest.mark.parametrize("interleaved", [True, False])

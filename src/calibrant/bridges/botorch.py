@@ -8,7 +8,7 @@
 A posterior with means μ, stds σ and correlated normal scores z becomes μ + σ·T(z), with T the map
 from scores to the values of the recalibrator's shape: marginals are the calibrated ones, Q∘R, and
 the scores are correlated as before (a Gaussian copula). Where all shapes are Gaussian the result is
-a Gaussian posterior again and BoTorch's own class.
+a Gaussian posterior again, of a subclass of BoTorch's.
 """
 
 from __future__ import annotations
@@ -112,6 +112,16 @@ class CalibratedPosterior(TransformedPosterior):
                 "by it, and ask the posterior of the model without the transform."
             )
         return (value.to(self.location) - self.location) / self.scale
+
+
+class CalibratedGaussianPosterior(GPyTorchPosterior):
+    """A Gaussian posterior that recalibration left Gaussian."""
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """Return P(Y ≤ value) of the marginals; several values are stacked in front."""
+        if value.numel() > 1:
+            return torch.stack([self.cdf(v) for v in value], dim=0)
+        return torch.special.ndtr((value.to(self.mean) - self.mean) / self.variance.sqrt())
 
 
 class CalibratedModel(Model, FantasizeMixin):
@@ -273,7 +283,7 @@ def _calibrated(posterior: Posterior, shapes: TorchShapes) -> Posterior:
     return CalibratedPosterior(posterior, shapes)
 
 
-def _stretched(posterior: GPyTorchPosterior, shapes: TorchShapes) -> GPyTorchPosterior:
+def _stretched(posterior: GPyTorchPosterior, shapes: TorchShapes) -> CalibratedGaussianPosterior:
     """Return the Gaussian posterior with means μ + a·σ and stds b·σ, for shapes N(a, b²)."""
     joint = posterior.distribution
     location, scale = _location_scale(posterior)
@@ -281,11 +291,11 @@ def _stretched(posterior: GPyTorchPosterior, shapes: TorchShapes) -> GPyTorchPos
     mean = location + shift * scale
     if not isinstance(joint, MultitaskMultivariateNormal):
         covariance = joint.lazy_covariance_matrix * stretch**2
-        return GPyTorchPosterior(type(joint)(mean.squeeze(-1), covariance))
+        return CalibratedGaussianPosterior(type(joint)(mean.squeeze(-1), covariance))
     points = mean.shape[-2]
     each = stretch.repeat(points) if joint._interleaved else stretch.repeat_interleave(points)
     covariance = joint.covariance_matrix * each[:, None] * each
-    return GPyTorchPosterior(
+    return CalibratedGaussianPosterior(
         MultitaskMultivariateNormal(mean, covariance, interleaved=joint._interleaved)
     )
 
