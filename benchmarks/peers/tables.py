@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from benchmarks.peers import ablation, calibration
-from benchmarks.peers.rivals import RIVALS
+from benchmarks.peers.rivals import RIVALS, Run, plan
 from benchmarks.peers.run import FIRST, load
 from benchmarks.peers.suite import SUBSET, TASKS
 from calibrant.paper.metrics import paired_p
@@ -27,7 +27,7 @@ Curves = dict[str, dict[str, dict[int, np.ndarray]]]  # rival → task → seed 
 
 
 def main() -> None:
-    parts = [HEAD]
+    parts = [HEAD, *unfinished()]
     fast = [name for name, rival in RIVALS.items() if rival.fast]
     for title, budget, rivals, tasks in (
         ("30 evaluations, the whole suite", 30, fast, list(TASKS)),
@@ -43,6 +43,26 @@ def main() -> None:
             parts += [f"## Each task, {budget} evaluations", per_task(found)]
     README.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     print(README)
+
+
+def unfinished() -> list[str]:
+    """Return what of the plan has not been run, if anything."""
+    done = {Run(r["rival"], r["task"], r["budget"], r["seed"]) for r in load()}
+    planned, missing = Counter[tuple[str, int]](), Counter[tuple[str, int]]()
+    for run in plan():
+        planned[run.rival, run.budget] += 1
+        missing[run.rival, run.budget] += run not in done
+    lacking = [
+        f"{rival}, {budget} evaluations: {count:,} of {planned[rival, budget]:,}"
+        for (rival, budget), count in missing.items()
+        if count
+    ]
+    if not lacking:
+        return []
+    text = "**Not finished.** Runs that are planned and missing: " + "; ".join(lacking)
+    return [
+        f"{text}. A system has its place in a summary once it has met each task {ENOUGH} times."
+    ]
 
 
 def curves(budget: int) -> Curves:
@@ -221,11 +241,7 @@ Systems that know no conditions see a box in which some parameters do not matter
 **What meets what**, declared beforehand: systems that need at most 0.3 CPU seconds an ask meet the whole suite 20 times;
 the others a fixed part of it, 10 times; 100 evaluations are for that part and the strongest systems. The suite was also
 used to choose calibrant's defaults (its functions, not its mixed, tabular and live tasks): expect a smaller lead on tasks
-of your own.
-
-**Not finished.** The summaries hold the systems that have met each task five times. HEBO has begun; nevergrad, GPyOpt, bayes_opt,
-BoTorch, Ax, scikit-optimize, SMAC, Syne Tune, ConfOpt and Vizier have adapters and environments but no results yet, and nothing
-has run with 100 evaluations."""
+of your own."""
 
 
 if __name__ == "__main__":
