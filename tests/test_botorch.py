@@ -39,7 +39,6 @@ from calibrant import (  # noqa: E402
 )
 from calibrant.bridges.botorch import (  # noqa: E402
     CalibratedModel,
-    CalibratedPosterior,
     loo_scores,
     scores,
 )
@@ -48,6 +47,7 @@ from calibrant.bridges.botorch_acquisition import (  # noqa: E402
     CalibratedLogProbabilityOfImprovement,
     CalibratedUpperConfidenceBound,
 )
+from calibrant.bridges.botorch_posterior import CalibratedPosterior  # noqa: E402
 from calibrant.bridges.torch_shape import TorchShapes  # noqa: E402
 from calibrant.shape import mirrored  # noqa: E402
 
@@ -399,7 +399,7 @@ def test_a_model_with_a_logarithm_is_calibrated_under_it():
     assert torch.allclose(draws.mean(0), ours.mean, rtol=0.02)
     assert torch.allclose(draws.var(0), ours.variance, rtol=0.2)
     gaussian = CalibratedModel(model, GAUSSIAN).posterior(at)
-    assert type(gaussian) is TransformedPosterior
+    assert isinstance(gaussian, TransformedPosterior)
     assert torch.allclose(gaussian.rsample(torch.Size([40_000])).mean(0), gaussian.mean, rtol=0.05)
     online = scores(model, at, ours.quantile(level).detach())[0]
     noiseless = np.sqrt(

@@ -15,11 +15,11 @@ from botorch.acquisition.analytic import (
     LogProbabilityOfImprovement,
     UpperConfidenceBound,
 )
-from botorch.posteriors import Posterior
 from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
 
-from calibrant.bridges.botorch import CalibratedModel, CalibratedPosterior
+from calibrant.bridges.botorch import CalibratedModel
+from calibrant.bridges.botorch_posterior import CalibratedPosterior
 
 
 def _posterior(acquisition: Any, X: Tensor) -> CalibratedPosterior | None:
@@ -30,14 +30,18 @@ def _posterior(acquisition: Any, X: Tensor) -> CalibratedPosterior | None:
             f"`model` must be a CalibratedModel, but got {type(model).__name__}; for a raw model "
             f"use BoTorch's {type(acquisition).__bases__[0].__name__}."
         )
-    if model.shapes.gaussian:
+    if model.shapes.identity:  # BoTorch's own, whatever it makes of the model
         return None
-    posterior: Posterior = model.posterior(X, posterior_transform=acquisition.posterior_transform)
-    if not isinstance(posterior, CalibratedPosterior) or posterior.outcome is not None:
+    transform = getattr(model.model, "outcome_transform", None)
+    if transform is not None and not transform._is_linear:
         raise NotImplementedError(
             "Models with a non-linear outcome transform have no analytic acquisition; use "
             "qLogExpectedImprovement, which draws samples."
         )
+    if model.shapes.gaussian:
+        return None
+    posterior = model.posterior(X, posterior_transform=acquisition.posterior_transform)
+    assert isinstance(posterior, CalibratedPosterior)
     return posterior
 
 

@@ -54,7 +54,9 @@ class GaussianRegressor:
     outputs: Outputs | MonotoneMap | str = Outputs.STANDARDISE
 
     def __post_init__(self) -> None:
-        if "return_std" not in inspect.signature(self.regressor.predict).parameters:
+        arguments = inspect.signature(self.regressor.predict).parameters
+        passes_on = any(a.kind is a.VAR_KEYWORD for a in arguments.values())  # as a pipeline does
+        if "return_std" not in arguments and not passes_on:
             raise TypeError(
                 f"{type(self.regressor).__name__}.predict has no `return_std`; for regressors of "
                 "single quantiles use QuantileRegressors, for forests Forest."
@@ -76,24 +78,42 @@ class GaussianRegressor:
 
     def predict(self, X: FloatArray) -> Forecast:
         """Forecast the outcomes at the rows of X."""
-        mean, std = self.regressor.predict(X, return_std=True)
+        mean, std = self._mean_and_std(X)
         for name, part in (("mean", mean), ("std", std)):
             _one_each(self.regressor, name, part, len(X))
         # One that came fitted was fitted to outcomes as they are.
         outputs = self.outputs if isinstance(self.outputs, MonotoneMap) else PowerMap()
         return transformed(Normal(mean, np.maximum(std, _LEAST_STD)), outputs)
 
+    def _mean_and_std(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        mean, std = self.regressor.predict(X, return_std=True)
+        return mean, std
+
 
 @dataclass(frozen=True)
 class FittedProcess(GaussianRegressor):
-    """A fitted GaussianProcessRegressor, which has its leave-one-out scores in closed form."""
+    """A fitted GaussianProcessRegressor, which has its leave-one-out scores in closed form.
+
+    Its ``alpha``, the variance of noise, is part of a forecast of outcomes; scikit-learn leaves it
+    out of the std.
+    """
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
         """Return score and std of each outcome given all others, hyper-parameters as they are."""
         process = self.regressor
         inverse = solve_triangular(process.L_, np.eye(process.L_.shape[0]), lower=True)
         stds = 1.0 / np.sqrt(np.einsum("ji,ji->i", inverse, inverse))
-        return np.ravel(process.alpha_) * stds, stds
+        return np.ravel(process.alpha_) * stds, stds * self._unit
+
+    def _mean_and_std(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        mean, std = super()._mean_and_std(X)
+        noise = np.sqrt(np.mean(self.regressor.alpha)) * self._unit
+        return mean, np.hypot(std, noise)
+
+    @property
+    def _unit(self) -> float:
+        """What the process itself divides outcomes by, with ``normalize_y``."""
+        return float(np.ravel(self.regressor._y_train_std)[0])
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from torch import Tensor
 from calibrant.curves import TabulatedCurves, monotone_slopes
 from calibrant.forecast import Forecast, Normal
 from calibrant.gaussian import EDGE_SCORE, LARGEST_SCORE, FloatArray, density
-from calibrant.shape import mirrored
+from calibrant.shape import Calibrated, LocationScale, mirrored
 
 _FINE, _COARSE = 0.02, 0.05  # between knots, in asinh; logarithms of improvements are smoother
 _T = np.arange(-700, 701) * _FINE  # |v| up to 600,000
@@ -98,6 +98,12 @@ class TorchShapes:
         values = [float(shape.at_score(z)) for shape in self.shapes]
         return torch.tensor(values, dtype=like.dtype, device=like.device)
 
+    def pdf(self, v: Tensor) -> Tensor:
+        """Return the exact densities of Z at v, without gradients."""
+        values = v.detach().double().cpu().numpy()
+        each = [shape.pdf(values[..., output]) for output, shape in enumerate(self.shapes)]
+        return torch.from_numpy(np.stack(each, axis=-1)).to(device=v.device, dtype=v.dtype)
+
     def quadrature(self, like: Tensor) -> tuple[Tensor, Tensor]:
         """Return nodes of Z, (64, outputs), and their weights, (64, 1)."""
         weights = torch.from_numpy(_WEIGHTS[:, None] / np.sqrt(2.0 * np.pi))
@@ -107,18 +113,27 @@ class TorchShapes:
         key = name, like.device, like.dtype
         if key not in self._tables:
             table = np.stack([_TABLES[name](shape) for shape in self.shapes])
-            self._tables[key] = torch.from_numpy(table).to(like)
+            with torch.inference_mode(False):  # kept for later, when gradients may be wanted
+                self._tables[key] = torch.from_numpy(table).to(device=like.device, dtype=like.dtype)
         return self._tables[key]
 
 
-def _finite(values: FloatArray) -> FloatArray:
-    """Return values with levels played at ±∞ as far away as a PIT can see."""
-    return np.nan_to_num(values, posinf=EDGE_SCORE, neginf=-EDGE_SCORE)
+def _at_score(shape: Forecast, z: FloatArray) -> FloatArray:
+    """Return values of a shape, its levels at ±∞ as far away as a PIT can see.
+
+    That is where its mean and its improvements have them, too: in the units of the innermost shape.
+    """
+    match shape:
+        case LocationScale():
+            return np.asarray(shape.location + shape.scale * _at_score(shape.shape, z))
+        case Calibrated():
+            return shape.forecast.at_score(_at_score(shape.shape, z))
+    return np.nan_to_num(shape.at_score(z), posinf=EDGE_SCORE, neginf=-EDGE_SCORE)
 
 
 def _transport(shape: Forecast) -> FloatArray:
     z = _V[_DRAWN]
-    values = _finite(shape.at_score(z))
+    values = _at_score(shape, z)
     return _with_slopes(values, _ratio(density(z), shape.pdf(values)) * np.cosh(_T[_DRAWN]))
 
 
@@ -146,7 +161,7 @@ def _shortfall(shape: Forecast) -> FloatArray:
 _TABLES: dict[str, Callable[[Forecast], FloatArray]] = {
     "mean": lambda shape: shape.mean(),
     "std": lambda shape: shape.std(),
-    "nodes": lambda shape: _finite(shape.at_score(_NODES)),
+    "nodes": lambda shape: _at_score(shape, _NODES),
     "transport": _transport,
     "score": _score,
     "shortfall": _shortfall,

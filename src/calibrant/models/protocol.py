@@ -53,7 +53,7 @@ class HasLimit(Protocol):
 
 @runtime_checkable
 class KnowsLeaveOneOut(Protocol):
-    """A fitted model with leave-one-out scores in closed form."""
+    """A fitted model with leave-one-out scores at less cost than a fit for each outcome."""
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
         """Return score and predictive std of each outcome under the model fitted to all others.
