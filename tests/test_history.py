@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import CalibratedSampler, Optimizer, policy
-from calibrant.history import History, kept
+from calibrant.history import History
 from calibrant.models import BaggedProcesses, GaussianProcess, Rotation
 from calibrant.models.protocol import HasLimit
 from calibrant.policy import MODEL, Policy
@@ -17,36 +17,71 @@ from calibrant.policy import MODEL, Policy
 rng = np.random.default_rng(0)
 
 
-@given(count=st.integers(1, 700), most=st.integers(2, 300), seed=st.integers(0, 5))
-def test_a_model_is_given_no_more_than_it_can_bear(count, most, seed):
-    merit = np.random.default_rng(seed).random(count)
-    rows = kept(merit, most)
+def rows_of(history, most):
+    """Which outcomes a part keeps; each is marked by its first coordinate."""
+    return history.part(most).X[:, 0].astype(int)
+
+
+def marked(Y, constraints=None):
+    count = len(Y)
+    empty = History.empty(2, Y.shape[1])
+    X = np.column_stack([np.arange(count), np.zeros(count)]).astype(float)
+    limits = np.empty((count, 0)) if constraints is None else constraints
+    return History(X, Y, limits, empty.online, empty.failed, empty.failed_at_least, empty.pending)
+
+
+@given(
+    count=st.integers(1, 500),
+    most=st.integers(2, 200),
+    objectives=st.integers(1, 2),
+    known=st.sampled_from([0.0, 0.02, 0.5, 1.0]),
+    seed=st.integers(0, 5),
+)
+def test_a_model_is_given_no_more_than_it_can_bear(count, most, objectives, known, seed):
+    random = np.random.default_rng(seed)
+    constraints = np.where(
+        random.random((count, 1)) < known, random.standard_normal((count, 1)), np.nan
+    )
+    rows = rows_of(marked(random.random((count, objectives)), constraints), most)
     assert rows.size <= most
     assert np.all(np.diff(rows) > 0)  # each once, in the order of time
+    assert rows[-1] == count - 1  # the latest
     if count <= most:
         assert rows.size == count
     else:
         assert rows.size >= most - max(1, min(100, most // 2))
-        assert rows[-1] == count - 1  # the latest
+        if most >= 20:  # the constraint's model has something to go by, if anything is known
+            assert np.isfinite(constraints[rows]).any() == np.isfinite(constraints).any()
 
 
 def test_it_keeps_the_best_and_some_of_all_others():
-    merit = rng.permutation(5000).astype(float)
-    rows = kept(merit, 1000)
-    known = set(merit[rows])
-    assert known >= set(range(440))  # the best of the 4,900 that the choice is made of
-    others = np.sort(merit[rows])[460:]
+    outcomes = rng.permutation(5000).astype(float)
+    known = outcomes[rows_of(marked(outcomes[:, None]), 1000)]
+    assert set(known) >= set(range(440))  # the best of the 4,900 that the choice is made of
+    others = np.sort(known)[460:]
     assert np.diff(others).max() < 60  # no gap from good to bad
 
 
-def test_the_choice_stays_for_a_hundred_outcomes():
-    merit = rng.random(1500)
-    choices = [kept(merit[:count], 1000) for count in range(1001, 1501)]
+@pytest.mark.parametrize("objectives", [1, 2])
+def test_the_choice_stays_for_a_hundred_outcomes(objectives):
+    history = marked(rng.random((1500, objectives)))
+    choices = [rows_of(history._rows(np.arange(count)), 1000) for count in range(1001, 1501)]
     goes_on = [
         np.array_equal(later[: earlier.size], earlier)
         for earlier, later in itertools.pairwise(choices)
     ]
     assert goes_on.count(False) == 4
+
+
+def test_the_front_of_several_objectives_is_kept():
+    angle = rng.random(3000) * np.pi / 2
+    far = 1.0 + np.where(np.arange(3000) % 30 == 0, 0.0, rng.random(3000))
+    Y = np.column_stack([1.0 - np.cos(angle) / far, 1.0 - np.sin(angle) / far])
+    dominated = [np.any(np.all(y > Y, axis=1)) for y in Y]
+    front = np.flatnonzero(~np.array(dominated))
+    rows = rows_of(marked(Y), 1000)
+    assert set(front[front < 2900]) <= set(rows)
+    assert np.all(Y[rows].min(axis=0) == Y.min(axis=0))
 
 
 def a_history(count, failed=0):

@@ -15,6 +15,8 @@ from sklearn.ensemble import (
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.linear_model import BayesianRidge, LinearRegression, QuantileRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from calibrant import CalibratedSampler, GaussianRecalibrator, Normal, Optimizer, Quantiles
 from calibrant.bridges.sklearn import (
@@ -48,6 +50,23 @@ def test_a_process_has_its_leave_one_out_scores_in_closed_form():
         others = np.arange(25) != i
         mean, std = PROCESS.fit(X[others], v[others]).predict(X[[i]], return_std=True)
         np.testing.assert_allclose([scores[i], stds[i]], [(v[i] - mean[0]) / std[0], std[0]])
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_noise_in_alpha_is_part_of_a_forecast(normalize):
+    """As noise in a WhiteKernel is; scikit-learn leaves it out of the std."""
+    alpha = GaussianProcessRegressor(RBF(0.3), alpha=0.5, optimizer=None, normalize_y=normalize)
+    white = GaussianProcessRegressor(
+        RBF(0.3) + WhiteKernel(0.5), optimizer=None, normalize_y=normalize
+    )
+    one, other = (GaussianRegressor(regressor).fit(X, Y) for regressor in (alpha, white))
+    np.testing.assert_allclose(one.predict(X[:4]).std(), other.predict(X[:4]).std(), rtol=1e-6)
+    np.testing.assert_allclose(one.leave_one_out(), other.leave_one_out(), rtol=1e-6)
+
+
+def test_a_pipeline_passes_return_std_on():
+    model = GaussianRegressor(make_pipeline(StandardScaler(), BayesianRidge()))
+    assert model.fit(X, Y).predict(X[:3]).batch == (3,)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e12])

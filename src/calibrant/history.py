@@ -67,30 +67,60 @@ class History:
         It keeps the best, which is where the search goes on; the latest, which a model has learned
         least from; and of all others an even choice from good to bad, for an idea of the whole.
         """
-        rows = kept(self.merit, most)
+        count = self.Y.shape[0]
+        if count > most:
+            settled = _settled(count, most)
+            chosen = self._rows(np.arange(settled))._choice(most - _block(most))
+            rows = np.concatenate([chosen, np.arange(settled, count)])
+            part = self._rows(rows)
+        else:
+            part = self
         return replace(
-            self,
-            X=self.X[rows],
-            Y=self.Y[rows],
-            constraints=self.constraints[rows],
-            failed=self.failed[-most:],
-            failed_at_least=self.failed_at_least[-most:],
+            part, failed=self.failed[-most:], failed_at_least=self.failed_at_least[-most:]
         )
+
+    def _rows(self, rows: NDArray[np.intp]) -> History:
+        return replace(self, X=self.X[rows], Y=self.Y[rows], constraints=self.constraints[rows])
+
+    def _choice(self, room: int) -> NDArray[np.intp]:
+        """Return which outcomes to keep, at most so many, in the order in which they came."""
+        kept = np.zeros(self.Y.shape[0], dtype=bool)
+        # What a constraint was last, where not all evaluations say: its model needs some of them.
+        known = np.isfinite(self.constraints)
+        for column in known.T[~known.all(axis=0)]:
+            kept[np.flatnonzero(column)[-max(1, room // 10) :]] = True
+        order = np.argsort(self.merit, kind="stable")
+        if self.Y.shape[1] > 1:  # the front of several objectives comes first, with its ends
+            front = _front(self.Y) & self.feasible
+            order = np.concatenate([order[front[order]], order[~front[order]]])
+            kept[self.Y.argmin(axis=0)] = True
+        kept[order[: max(0, room // 2 - int(kept.sum()))]] = True
+        kept[order[kept[order]][room:]] = False  # of many constraints, not all there is
+        others = order[~kept[order]]
+        left = room - int(kept.sum())
+        kept[others[np.linspace(0, others.size - 1, left).round().astype(np.intp)]] = True
+        return np.flatnonzero(kept)
 
 
 # The choice is made anew after so many outcomes: in between, a model can go on from its last fit.
 _BLOCK = 100
 
 
-def kept(merit: FloatArray, most: int) -> NDArray[np.intp]:
-    """Return which of n outcomes to keep, at most so many, in the order in which they came."""
-    count = merit.size
-    if count <= most:
-        return np.arange(count)
-    block = max(1, min(_BLOCK, most // 2))
-    settled = count - 1 - (count - 1 - most) % block  # the choice is made of these
-    room = most - block
-    order = np.argsort(merit[:settled], kind="stable")
-    best, others = order[: room // 2], order[room // 2 :]
-    even = others[np.linspace(0, others.size - 1, room - room // 2).round().astype(np.intp)]
-    return np.concatenate([np.sort(np.concatenate([best, even])), np.arange(settled, count)])
+def _block(most: int) -> int:
+    return max(1, min(_BLOCK, most // 2))
+
+
+def _settled(count: int, most: int) -> int:
+    """Return of how many outcomes the choice is made; those after them are all kept."""
+    return count - 1 - (count - 1 - most) % _block(most)
+
+
+def _front(Y: FloatArray) -> NDArray[np.bool_]:
+    """Return which outcomes no other is better than in all objectives."""
+    front = np.zeros(Y.shape[0], dtype=bool)
+    best: FloatArray = np.empty((0, Y.shape[1]))
+    for row in np.lexsort(Y.T[::-1]):  # by the first objective: only what came before can dominate
+        if not np.any(np.all(best <= Y[row], axis=1)):
+            front[row] = True
+            best = np.vstack([best, Y[row]])
+    return front
