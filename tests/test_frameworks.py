@@ -2,11 +2,14 @@
 
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parent.parent / "docs" / "frameworks.md"
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "frameworks.md"
 SECTIONS = {
     section.splitlines()[0]: re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     for section in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]
@@ -23,3 +26,14 @@ def test_the_code_of_a_section_runs(title):
     if "networks" in code and importlib.util.find_spec("torch") is None:
         pytest.skip("needs torch: make test-torch")
     exec(code, {"__name__": "__main__"})  # noqa: S102 - our own page
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("botorch") is None, reason="needs BoTorch: make test-torch"
+)
+def test_a_loop_of_botorch():
+    printed = subprocess.check_output(
+        [sys.executable, "-W", "ignore", str(ROOT / "examples" / "botorch_loop.py")], text=True
+    )
+    assert float(re.search(r"best (\S+) of", printed)[1]) > 1.5
+    assert "80 % intervals held" in printed

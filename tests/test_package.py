@@ -37,8 +37,9 @@ def test_code_in_the_documents_runs(page, tmp_path, monkeypatch):
     exec("\n".join(blocks), {"__name__": "__main__"})  # noqa: S102 - our own pages
 
 
-# These need more packages, and have tests of their own: test_ray.py, test_search_cv.py.
-ELSEWHERE = {"ray_tune.py", "search_cv.py"}
+# These need more packages, and have tests of their own: test_ray.py, test_search_cv.py,
+# test_frameworks.py.
+ELSEWHERE = {"botorch_loop.py", "ray_tune.py", "search_cv.py"}
 SCRIPTS = sorted(p for p in (ROOT / "examples").glob("*.py") if p.name not in ELSEWHERE)
 
 
