@@ -98,8 +98,8 @@ def summary(rows: list[dict[str, Any]]) -> str:
 ## In short
 
 Shown forecasts have a lower calibration error than raw ones in {lower} of {len(rows)} rows, {times:.1f} times in the median. Their CRPS is
-lower in {sharper} rows and higher in {blunter} (p < 0.05 each, not corrected for their number). Inside the acquisition, calibration lowered the
-regret in {helped} rows and raised it in {hurt} (p < 0.05 each, not corrected).
+lower in {sharper} of them and higher in {blunter} (p < 0.05 each, not corrected for their number). Inside the acquisition,
+calibration lowered the regret in {helped} of the rows and raised it in {hurt} (p < 0.05 each, not corrected); in the others there is no telling.
 """
 
 
