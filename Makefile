@@ -13,8 +13,9 @@ $(VENV)/.%-installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[$*]'
 	touch $@
 
+# One thread, as for the README's numbers: rounding depends on how many there are, and a search on it.
 demo: $(VENV)/.demo-installed  ## tune a model on real data and write report.html
-	$(BIN)/calibrant demo
+	OPENBLAS_NUM_THREADS=1 $(BIN)/calibrant demo
 
 test: $(VENV)/.test-installed  ## run the tests
 	$(BIN)/python -m pytest
