@@ -137,7 +137,7 @@ def test_models_and_their_limits():
     small = GaussianProcess(most_outcomes=30)
     assert Rotation((GaussianProcess(), small)).most_outcomes == 30
     assert BaggedProcesses(small).most_outcomes == 30
-    assert MODEL.most_outcomes == 1000
+    assert MODEL.most_outcomes == 2000
     with pytest.raises(ValueError, match=r"`most_outcomes >= 2` must hold"):
         GaussianProcess(most_outcomes=1)
 
@@ -146,8 +146,8 @@ def test_models_and_their_limits():
             raise AssertionError
 
     assert not isinstance(Anything(), HasLimit)  # a model without a limit is given all
-    history = a_history(1200)
+    history = a_history(2200)
     assert Policy(model=Anything())._bearable(history) is history
-    part = Policy()._bearable(a_history(1200, failed=1500))
-    assert part.failed.shape == (1000, 2)
-    assert part.X.shape[0] <= 1000
+    part = Policy()._bearable(a_history(2200, failed=2500))
+    assert part.failed.shape == (2000, 2)
+    assert part.X.shape[0] <= 2000

@@ -61,7 +61,7 @@ def _left(task: str, run: dict) -> float:
 
 
 TAIL = f"""
-The limit is {DEFAULT:,} because fewer outcomes cost the search more than they save, and twice as many take three times as long.
+The limit is {DEFAULT:,}: an ask stays below a second, and fewer outcomes tell the search less. More were not tried.
 
 ## Again
 

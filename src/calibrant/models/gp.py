@@ -62,14 +62,14 @@ class GaussianProcess:
         priors: beliefs about hyper-parameters; None for plain maximum likelihood.
         noise: standard deviation of observation noise in the units of y; None: it is learned.
         most_outcomes: a search with more gives it the best, the latest and an even choice of the
-            others. Fitting it to more is only slow; see benchmarks/large.
+            others: an ask takes n² work, and a fit n³; see benchmarks/large.
     """
 
     kernel: Kernel = field(default_factory=Matern52)
     outputs: Outputs | MonotoneMap | str = Outputs.YEO_JOHNSON
     priors: Priors | None = field(default_factory=Priors)
     noise: float | None = None
-    most_outcomes: int = 1000
+    most_outcomes: int = 2000
 
     def __post_init__(self) -> None:
         if self.most_outcomes < 2:
