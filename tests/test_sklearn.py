@@ -69,14 +69,15 @@ def test_a_pipeline_passes_return_std_on():
     assert model.fit(X, Y).predict(X[:3]).batch == (3,)
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e12])
-@pytest.mark.parametrize("name", ["process", "ridge"])
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e12, 1e300])
+@pytest.mark.parametrize("name", MODELS)
 def test_forecasts_do_not_depend_on_units(name, scale):
     one = MODELS[name].fit(X, Y).predict(X[:4])
     other = MODELS[name].fit(X, scale * (Y + 3.0)).predict(X[:4])
-    np.testing.assert_allclose(
-        other.quantile(0.9), scale * (one.quantile(0.9) + 3.0), rtol=1e-3, atol=1e-3 * scale
-    )
+    # Among equally good splits of a tree, rounding decides.
+    tolerance = 1e-3 if name in ("process", "ridge") else 0.03
+    expected = scale * (one.quantile(0.9) + 3.0)
+    np.testing.assert_allclose(other.quantile(0.9), expected, rtol=tolerance)
 
 
 def test_a_regressor_that_came_fitted_forecasts_as_it_was_fitted():

@@ -126,10 +126,12 @@ class QuantileRegressors:
 
     Args:
         regressors: level → scikit-learn estimator of that quantile, at least two.
-        unit: the std of the outcomes fitted (state).
+        size: what outcomes were divided by before the fit (state).
+        unit: the std of the outcomes after that (state).
     """
 
     regressors: Mapping[float, Any]
+    size: float = 1.0
     unit: float = 1.0
 
     def __post_init__(self) -> None:
@@ -140,8 +142,9 @@ class QuantileRegressors:
     def fit(self, X: FloatArray, y: FloatArray) -> QuantileRegressors:
         """Return a fitted copy."""
         X, y = checks.training_data(X, y)
-        fitted = {p: clone(r).fit(X, y) for p, r in self.regressors.items()}
-        return QuantileRegressors(fitted, _unit(y))
+        size = _size(y)
+        fitted = {p: clone(r).fit(X, y / size) for p, r in self.regressors.items()}
+        return QuantileRegressors(fitted, size, _unit(y / size))
 
     def predict(self, X: FloatArray) -> Quantiles:
         """Forecast the outcomes at the rows of X."""
@@ -150,7 +153,10 @@ class QuantileRegressors:
             _one_each(self.regressors[p], f"{p:g}-quantile", self.regressors[p].predict(X), len(X))
             for p in levels
         ]
-        return _table(np.array(levels), np.sort(np.stack(columns, axis=-1), axis=-1), self.unit)
+        values = np.sort(np.stack(columns, axis=-1), axis=-1)
+        together = (values[:, -1:] - values[:, :1]) < _LEAST_STD * self.unit
+        spread = np.where(together, _LEAST_STD * self.unit, 0.0) * ndtri(levels)
+        return Quantiles(levels, self.size * (values + spread))
 
 
 def boosted_quantiles(
@@ -185,10 +191,12 @@ class Forest:
         regressor: a RandomForestRegressor or ExtraTreesRegressor; ``fit`` clones it.
         least_spread: std of a Gaussian added to the quantiles, as a share of that of outcomes:
             equal outcomes in all leaves are no proof of no noise.
+        most_outcomes: how many a search gives it; each is compared with each, tree by tree.
     """
 
     regressor: Any = field(default_factory=_default_forest)
     least_spread: float = 0.05
+    most_outcomes: int = 2000
 
     def __post_init__(self) -> None:
         if not isinstance(self.regressor, RandomForestRegressor | ExtraTreesRegressor):
@@ -201,10 +209,11 @@ class Forest:
     def fit(self, X: FloatArray, y: FloatArray) -> FittedForest:
         """Return a fitted copy."""
         X, y = checks.training_data(X, y)
-        forest = clone(self.regressor).fit(X, y)
-        spread = self.least_spread * _unit(y)
+        size = _size(y)
+        v = y / size
+        forest = clone(self.regressor).fit(X, v)
         kind = FittedBaggedForest if forest.bootstrap else FittedForest
-        return kind(forest, forest.apply(X), y, spread)
+        return kind(forest, forest.apply(X), v, self.least_spread * _unit(v), size)
 
 
 _LEVELS = np.arange(1, 20) / 20
@@ -220,8 +229,9 @@ class FittedForest:
 
     regressor: Any
     leaves: np.ndarray  # (n, trees)
-    y: FloatArray
-    spread: float
+    v: FloatArray  # (n,), outcomes divided by their size
+    spread: float  # of v
+    size: float
 
     def predict(self, X: FloatArray) -> Quantiles:
         """Forecast the outcomes at the rows of X."""
@@ -238,28 +248,28 @@ class FittedForest:
             trees: which trees vote on a point, (m, trees).
             outcomes: which outcomes they may vote for, (m, n).
         """
-        votes = np.zeros((leaves.shape[0], self.y.size))
+        votes = np.zeros((leaves.shape[0], self.v.size))
         for tree in range(leaves.shape[1]):
             chosen = (leaves[:, tree, None] == self.leaves[:, tree]) & trees[:, tree, None]
             chosen &= outcomes
             votes += chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)
         total = votes.sum(axis=1, keepdims=True)
         # Nothing beside it in any leaf: one outcome is as good a forecast as another.
-        return np.where(total > 0.0, votes / np.where(total > 0.0, total, 1.0), 1.0 / self.y.size)
+        return np.where(total > 0.0, votes / np.where(total > 0.0, total, 1.0), 1.0 / self.v.size)
 
     def _quantiles(self, votes: FloatArray) -> Quantiles:
-        order = np.argsort(self.y)
-        y, votes = self.y[order], votes[:, order]
+        order = np.argsort(self.v)
+        v, votes = self.v[order], votes[:, order]
         middles = np.cumsum(votes, axis=1) - 0.5 * votes  # the level of each outcome
         values = [
-            np.interp(_LEVELS, middle[vote > 0.0], y[vote > 0.0])
+            np.interp(_LEVELS, middle[vote > 0.0], v[vote > 0.0])
             for middle, vote in zip(middles, votes, strict=True)
         ]
         table = np.array(values).reshape(-1, _LEVELS.size) + self.spread * ndtri(_LEVELS)
         low, high = table[:, :1], table[:, -1:]
         end = float(ndtri(_LEVELS[-1]))
         tail = (high - low) / (2.0 * end) * (_TAIL - end)
-        return Quantiles(_WITH_TAILS, np.hstack([low - tail, table, high + tail]))
+        return Quantiles(_WITH_TAILS, self.size * np.hstack([low - tail, table, high + tail]))
 
 
 @dataclass(frozen=True)
@@ -275,14 +285,19 @@ class FittedBaggedForest(FittedForest):
         for tree, rows in enumerate(self.regressor.estimators_samples_):
             unseen[rows, tree] = False
         scored = unseen.any(axis=1)
-        others = ~np.eye(self.y.size, dtype=bool)[scored]
+        others = ~np.eye(self.v.size, dtype=bool)[scored]
         forecast = self._quantiles(self._votes(self.leaves[scored], unseen[scored], others))
-        return forecast.score(self.y[scored]), forecast.std()
+        return forecast.score(self.size * self.v[scored]), forecast.std() / self.size
 
 
-def _unit(y: FloatArray) -> float:
-    """Return the std of outcomes, or what is small beside them where it is 0."""
-    return float(np.std(y)) or _LEAST_STD * max(float(np.abs(y).max()), 1.0)
+def _size(y: FloatArray) -> float:
+    """Return what to divide outcomes by, so that their squares neither overflow nor vanish."""
+    return float(np.abs(y).max()) or 1.0
+
+
+def _unit(v: FloatArray) -> float:
+    """Return the std of outcomes that have been divided by their size."""
+    return float(np.std(v)) or _LEAST_STD
 
 
 def _one_each(regressor: Any, name: str, values: Any, count: int) -> FloatArray:
@@ -299,9 +314,3 @@ def _one_each(regressor: Any, name: str, values: Any, count: int) -> FloatArray:
             f"{int(np.flatnonzero(~np.isfinite(found))[0])} has {found[~np.isfinite(found)][0]}."
         )
     return found
-
-
-def _table(levels: FloatArray, values: FloatArray, unit: float) -> Quantiles:
-    """Return sorted quantiles as a forecast, with some spread where there is none."""
-    together = (values[:, -1] - values[:, 0] < _LEAST_STD * unit)[:, None]
-    return Quantiles(levels, values + np.where(together, _LEAST_STD * unit, 0.0) * ndtri(levels))
