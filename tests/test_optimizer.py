@@ -215,6 +215,8 @@ def test_a_model_of_quantiles():
         (lambda: Optimizer(2).tell([0.5, 0.5], [1.0, 2.0]), TypeError, "must be a number"),
         (lambda: Optimizer([]), ValueError, "at least one parameter"),
         (lambda: Optimizer(2, n_initial=-1), ValueError, "n_initial >= 0"),
+        (lambda: Optimizer(2, n_initial=None), TypeError, "whole number, but got None"),
+        (lambda: Optimizer(2, n_initial=2.5), TypeError, "whole number, but got 2.5"),
         (lambda: Optimizer(2, design="hexagonal"), ValueError, "hexagonal"),
         (lambda: Optimizer(2, calibration_set="jackknife"), ValueError, "jackknife"),
         (lambda: Optimizer(2).tell([0.5], 1.0), ValueError, r"shape \(2,\)"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from enum import StrEnum
 from typing import TypeVar
 
@@ -113,6 +114,16 @@ def choice(name: str, choices: type[Chosen], value: str) -> Chosen:
     except ValueError:
         known = ", ".join(f'"{one.value}"' for one in choices)
         raise ValueError(f"`{name}` must be one of {known}, but got {value!r}.") from None
+
+
+def whole(name: str, value: int) -> int:
+    """Return a whole number, or say that it is none."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"`{name}` must be a whole number, but got {value!r}; leave it out for the default."
+        ) from None
 
 
 def coverage_level(coverage: float) -> float:

@@ -73,6 +73,7 @@ class Optimizer:
         self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats)
         self._shown = shown
         self._rng = np.random.default_rng(seed)
+        n_initial = checks.whole("n_initial", n_initial)
         if n_initial < 0:
             raise ValueError(f"`n_initial >= 0` must hold, but got n_initial={n_initial}.")
         self._n_initial = n_initial

@@ -78,6 +78,7 @@ class CalibratedSampler(BaseSampler):
         search_space: Mapping[str, BaseDistribution] | None = None,
         seed: int | None = None,
     ) -> None:
+        n_startup_trials = checks.whole("n_startup_trials", n_startup_trials)
         if n_startup_trials < 1:
             raise ValueError(
                 f"`n_startup_trials >= 1` must hold, but got {n_startup_trials}: "
