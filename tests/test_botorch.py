@@ -510,6 +510,9 @@ def test_no_analytic_acquisition_under_a_transform_whatever_the_shape():
             CalibratedLogExpectedImprovement(CalibratedModel(model, recalibrator), best_f=50.0)(
                 points(2, 1, 2)
             )
+        alone = CalibratedModel(ModelListGP(model), recalibrator)
+        with pytest.raises(NotImplementedError, match="qLogExpectedImprovement"):
+            CalibratedLogExpectedImprovement(alone, best_f=50.0)(points(2, 1, 2))
 
 
 def test_a_list_of_skewed_posteriors_is_not_summed_by_its_moments():

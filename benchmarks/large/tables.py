@@ -61,7 +61,7 @@ def _left(task: str, run: dict) -> float:
 
 
 TAIL = f"""
-The limit is {DEFAULT:,}: an ask stays below a second, and fewer outcomes tell the search less. More were not tried.
+The limit is {DEFAULT:,}: an ask takes less than a second on average, and fewer outcomes tell the search less. More were not tried.
 
 ## Again
 

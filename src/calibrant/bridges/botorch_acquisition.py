@@ -32,8 +32,9 @@ def _posterior(acquisition: Any, X: Tensor) -> CalibratedPosterior | None:
         )
     if model.shapes.identity:  # BoTorch's own, whatever it makes of the model
         return None
-    transform = getattr(model.model, "outcome_transform", None)
-    if transform is not None and not transform._is_linear:
+    parts = getattr(model.model, "models", [model.model])
+    transforms = [getattr(part, "outcome_transform", None) for part in parts]
+    if not all(transform is None or transform._is_linear for transform in transforms):
         raise NotImplementedError(
             "Models with a non-linear outcome transform have no analytic acquisition; use "
             "qLogExpectedImprovement, which draws samples."
@@ -41,8 +42,18 @@ def _posterior(acquisition: Any, X: Tensor) -> CalibratedPosterior | None:
     if model.shapes.gaussian:
         return None
     posterior = model.posterior(X, posterior_transform=acquisition.posterior_transform)
-    assert isinstance(posterior, CalibratedPosterior)
+    if not isinstance(posterior, CalibratedPosterior):
+        raise NotImplementedError(
+            f"One output is needed, but the posterior is a {type(posterior).__name__}; use "
+            "qLogExpectedImprovement, which draws samples."
+        )
     return posterior
+
+
+def _threshold(acquisition: Any, posterior: CalibratedPosterior) -> Tensor:
+    """Return what is to be improved on, in stds from the mean."""
+    best = acquisition.best_f.to(posterior.location).reshape(-1, 1, 1)
+    return (best - posterior.location) / posterior.scale
 
 
 class CalibratedLogExpectedImprovement(LogExpectedImprovement):
@@ -54,7 +65,7 @@ class CalibratedLogExpectedImprovement(LogExpectedImprovement):
         posterior = _posterior(self, X)
         if posterior is None:
             return super().forward(X)
-        v = (self.best_f.to(X).reshape(-1, 1, 1) - posterior.location) / posterior.scale
+        v = _threshold(self, posterior)
         shapes = posterior.shapes
         improvement = shapes.log_surplus(v) if self.maximize else shapes.log_shortfall(v)
         return (improvement + posterior.scale.log()).squeeze(-1).squeeze(-1)
@@ -69,7 +80,7 @@ class CalibratedLogProbabilityOfImprovement(LogProbabilityOfImprovement):
         posterior = _posterior(self, X)
         if posterior is None:
             return super().forward(X)
-        v = (self.best_f.to(X).reshape(-1, 1, 1) - posterior.location) / posterior.scale
+        v = _threshold(self, posterior)
         score = posterior.shapes.score(v)
         log_probability = torch.special.log_ndtr(-score if self.maximize else score)
         return log_probability.squeeze(-1).squeeze(-1)

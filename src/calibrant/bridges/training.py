@@ -1,7 +1,7 @@
 """Small networks on torch, several trained at once as batched matrices.
 
-Layers are sines of weighted sums: from a few dozen outcomes they learn more than tanh or ReLU do,
-and the size of their first weights says beforehand how fast functions vary, as a lengthscale does.
+Layers are sines of weighted sums: the size of the first weights says beforehand how fast functions
+vary, as a lengthscale does.
 """
 
 from __future__ import annotations
