@@ -113,6 +113,7 @@ def search(model: str, level: float, way: str, seed: int, *, until_found: bool =
         recalibrator=recalibrator,
         calibration_set=calibration_set,
         n_initial=3,  # the start that is told
+        patience=None,  # to see calibration alone at work
         seed=seed,
     )
     xs = start(seed).tolist()

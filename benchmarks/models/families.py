@@ -135,7 +135,7 @@ def _policy(model: Any, cube: Any) -> Callable[..., Chosen]:
             X, y[:, None], np.empty((y.size, 0)), (scored,), nothing.failed,
             nothing.failed_at_least, nothing.pending,
         )  # fmt: skip
-        policy = Policy(model, RECALIBRATOR if calibrated else None)
+        policy = Policy(model, RECALIBRATOR if calibrated else None, patience=None)
         suggestion = policy.suggest(history, cube, rng, fits)
         fits = suggestion.fits
         return suggestion.x, suggestion.forecasts[0]

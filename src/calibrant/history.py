@@ -61,6 +61,18 @@ class History:
         worse = ranks.size * (1.0 + np.minimum(violation, 1e9))
         return np.asarray(np.where(violation > 0.0, worse, 0.0) + ranks)
 
+    @property
+    def in_vain(self) -> int:
+        """How many outcomes in a row that were forecast have not been the best of one objective.
+
+        Outcomes told without a forecast, of a design or another search, are none of the model's.
+        """
+        feasible = np.flatnonzero(self.feasible)
+        if not feasible.size:
+            return 0
+        after_best = self.Y.shape[0] - 1 - int(feasible[self.Y[feasible, 0].argmin()])
+        return int(min(after_best, self.online[0].scores.size))
+
     def part(self, most: int) -> History:
         """Return the history as a model sees it that can bear no more than ``most`` outcomes.
 

@@ -21,6 +21,7 @@ from calibrant.policy import (
     CALIBRATION_SET,
     INITIAL,
     MODEL,
+    PATIENCE,
     RECALIBRATOR,
     SHOWN,
     Fits,
@@ -51,6 +52,8 @@ class Optimizer:
         n_initial: how many there are, points told unasked included, before the model chooses; by
             default 5. With 0 and nothing told, the first point is random.
         repeats: whether a point may be evaluated twice.
+        patience: after so many suggestions in a row that were no improvement the model is doubted
+            more and more; None: never.
         shown: the recalibrator of :meth:`forecast`, which learns online.
         seed: of all random choices.
     """
@@ -66,11 +69,12 @@ class Optimizer:
         design: Design | str = Design.LATIN,
         n_initial: int = INITIAL,
         repeats: bool = False,
+        patience: int | None = PATIENCE,
         shown: Recalibrator = SHOWN,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self._cube = as_cube(dim)
-        self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats)
+        self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats, patience)
         self._shown = shown
         self._rng = np.random.default_rng(seed)
         n_initial = checks.whole("n_initial", n_initial)

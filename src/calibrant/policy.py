@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from calibrant import checks
 from calibrant.acquisition import (
     Acquisition,
     Belief,
@@ -29,7 +30,7 @@ from calibrant.acquisition import (
 )
 from calibrant.calibration_set import CalibrationSet, Splits
 from calibrant.cube import Cube, keys
-from calibrant.forecast import Forecast
+from calibrant.forecast import Forecast, Normal
 from calibrant.gaussian import FloatArray
 from calibrant.history import History
 from calibrant.maximize import maximize
@@ -53,6 +54,7 @@ from calibrant.recalibrate import (
     Recalibrator,
 )
 from calibrant.recalibrate.identity import STANDARD_NORMAL
+from calibrant.shape import compose
 
 # What a user who sets nothing gets. All of them are values: nothing can change them.
 MODEL = Rotation(
@@ -66,6 +68,9 @@ MODEL = Rotation(
 RECALIBRATOR = GaussianRecalibrator(strength=10.0, limit=2.5)
 CALIBRATION_SET = CalibrationSet(symmetric=True)
 ACQUISITION = ExpectedImprovement()
+
+# What a model takes for noise may be structure, and then it sees no reason to leave a bad place.
+PATIENCE = 10
 
 # Intervals shown to people are recalibrated online: the guarantee is about these. Steps of 0.03
 # suit the tens to hundreds of outcomes of a search: larger ones play infinite ends in a short
@@ -99,6 +104,10 @@ class Policy:
             scalarised at random, and their expected improvement taken.
         repeats: whether a point may be evaluated twice, as makes sense for noisy outcomes in a
             finite space.
+        patience: after so many suggestions in a row that were no improvement the model is doubted:
+            its forecasts are made wider, after twice as many twice as wide, three times at most.
+            None: never. For one objective; several are scalarised anew at each step, which keeps
+            them moving.
     """
 
     model: Model = MODEL
@@ -106,8 +115,11 @@ class Policy:
     calibration_set: CalibrationSet | Splits | str = CALIBRATION_SET
     acquisition: Acquisition = ACQUISITION
     repeats: bool = False
+    patience: int | None = PATIENCE
 
     def __post_init__(self) -> None:
+        if self.patience is not None and checks.whole("patience", self.patience) < 1:
+            raise ValueError(f"`patience >= 1` must hold, or None, but got {self.patience}.")
         if not isinstance(self.calibration_set, CalibrationSet):
             object.__setattr__(self, "calibration_set", CalibrationSet(self.calibration_set))
 
@@ -132,7 +144,10 @@ class Policy:
     ) -> FloatArray:
         """Return the point that the acquisition values most, according to calibrated beliefs."""
         part = self._bearable(history)
-        criterion = self._criterion(part, cube, fits, self._shapes(part, cube, fits), rng)
+        shapes = self._shapes(part, cube, fits)
+        if history.Y.shape[1] == 1:
+            shapes[0] = compose(Normal(0.0, self._doubt(history)), shapes[0])
+        criterion = self._criterion(part, cube, fits, shapes, rng)
         best_first = np.argsort(history.merit, kind="stable")
         known = np.concatenate([history.X, history.failed, history.pending])
         taken = frozenset() if self.repeats else frozenset(keys(known))
@@ -168,6 +183,12 @@ class Policy:
             outcomes = self.calibration_set.outcomes(model, fitted, X, y, log)
             shapes.append(outcomes.recalibrate(self.recalibrator).shape)
         return shapes
+
+    def _doubt(self, history: History) -> float:
+        """Return by how much to stretch forecasts of a search that finds nothing better."""
+        if self.patience is None:
+            return 1.0
+        return float(np.clip(history.in_vain / self.patience, 1.0, _MOST_DOUBT))
 
     def _criterion(
         self,
@@ -237,6 +258,8 @@ def _announce(most: int) -> None:
 
 
 _LOG = logging.getLogger("calibrant")
+
+_MOST_DOUBT = 3.0  # times its std
 
 _BREADTH = 0.01  # of the spread of outcomes
 

@@ -27,6 +27,7 @@ from calibrant.policy import (
     CALIBRATION_SET,
     INITIAL,
     MODEL,
+    PATIENCE,
     RECALIBRATOR,
     Fits,
     Policy,
@@ -60,6 +61,8 @@ class CalibratedSampler(BaseSampler):
         n_startup_trials: how many trials are spread out before the model is asked; by default 5.
         design: how they are spread: "latin", "sobol" or "random".
         repeats: whether a setting may be evaluated twice.
+        patience: after so many suggestions in a row that were no improvement the model is doubted
+            more and more; None: never.
         search_space: the parameters, where they are known beforehand; by default they are learned
             from the trials, the first of which is then drawn at random.
         seed: of all random choices.
@@ -75,6 +78,7 @@ class CalibratedSampler(BaseSampler):
         n_startup_trials: int = INITIAL,
         design: Design | str = Design.LATIN,
         repeats: bool = False,
+        patience: int | None = PATIENCE,
         search_space: Mapping[str, BaseDistribution] | None = None,
         seed: int | None = None,
     ) -> None:
@@ -84,7 +88,7 @@ class CalibratedSampler(BaseSampler):
                 f"`n_startup_trials >= 1` must hold, but got {n_startup_trials}: "
                 "a model needs an outcome to start from."
             )
-        self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats)
+        self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats, patience)
         self._n_startup_trials = n_startup_trials
         self._design = checks.choice("design", Design, design)
         self._search_space = dict(search_space or {})

@@ -79,6 +79,7 @@ def explore(setup: Setup, seed: int) -> Exploration:
         calibration_set=CALIBRATION_SETS[setup.calibration_set],
         acquisition=watching,
         n_initial=setup.initial,  # the points that are told
+        patience=None,  # the paper knows none
         seed=seed,
     )
     points = list(start(setup, seed))
