@@ -69,6 +69,13 @@ def test_every_calibration_set(splits, refit):
     assert search(bowl, optimizer, 14).best[1] < 0.02
 
 
+def test_the_default_calibration_set_suits_the_acquisition():
+    assert Policy().calibration_set == CalibrationSet(symmetric=True)
+    for acquisition in (ProbabilityOfImprovement(), QuantileBound(), Thompson()):
+        assert Policy(acquisition=acquisition).calibration_set == CalibrationSet()
+    assert Policy(calibration_set="online").calibration_set == CalibrationSet("online")
+
+
 @pytest.mark.parametrize("design", ["latin", "sobol", "random"])
 def test_every_design(design):
     optimizer = Optimizer(3, design=design, n_initial=6, seed=0)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri
@@ -46,6 +47,9 @@ class Belief:
 
 class Acquisition(ABC):
     """A way to value points."""
+
+    # Whether it may learn that outcomes lie, on the whole, so many stds above their forecasts.
+    takes_shift: ClassVar[bool] = True
 
     @abstractmethod
     def criterion(self, belief: Belief, rng: np.random.Generator, cube: Cube) -> Criterion:
@@ -101,6 +105,9 @@ class ExpectedImprovement(_Pointwise):
     """
 
     margin: float = 0.0
+
+    # Where doubt is large a shift in stds is large: it would make improvement avoid doubt.
+    takes_shift: ClassVar[bool] = False
 
     def rule(self, shape: Forecast, best: float) -> Rule:
         read, goal = curves(shape), best - self.margin

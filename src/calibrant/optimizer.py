@@ -18,7 +18,6 @@ from calibrant.models.protocol import Model
 from calibrant.outcomes import Outcomes
 from calibrant.policy import (
     ACQUISITION,
-    CALIBRATION_SET,
     INITIAL,
     MODEL,
     PATIENCE,
@@ -46,7 +45,8 @@ class Optimizer:
         model: what forecasts outcomes; by default Gaussian processes that take turns.
         recalibrator: what makes its forecasts true inside the acquisition; None: uncalibrated.
         calibration_set: the outcomes it learns from: "leave-one-out", "time-series" or "online", or
-            a :class:`~calibrant.calibration_set.CalibrationSet` for the details.
+            a :class:`~calibrant.calibration_set.CalibrationSet` for the details. By default
+            leave-one-out, as suits the acquisition.
         acquisition: what makes a point worth evaluating.
         design: how the first points are spread: "latin", "sobol" or "random".
         n_initial: how many there are, points told unasked included, before the model chooses; by
@@ -64,7 +64,7 @@ class Optimizer:
         *,
         model: Model = MODEL,
         recalibrator: Recalibrator | None = RECALIBRATOR,
-        calibration_set: CalibrationSet | Splits | str = CALIBRATION_SET,
+        calibration_set: CalibrationSet | Splits | str | None = None,
         acquisition: Acquisition = ACQUISITION,
         design: Design | str = Design.LATIN,
         n_initial: int = INITIAL,

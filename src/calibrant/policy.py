@@ -63,10 +63,8 @@ MODEL = Rotation(
         for kernel in (Additive(), Additive(whole=RBF), Additive(per_dimension=True))
     )
 )
-# The acquisition learns how wide its forecasts should be, slowly, and no shift: added to all
-# forecasts alike, a shift in stds would make expected improvement avoid doubt.
+# Inside the acquisition, from leave-one-out scores: slowly, and not from the size of outliers.
 RECALIBRATOR = GaussianRecalibrator(strength=10.0, limit=2.5)
-CALIBRATION_SET = CalibrationSet(symmetric=True)
 ACQUISITION = ExpectedImprovement()
 
 # What a model takes for noise may be structure, and then it sees no reason to leave a bad place.
@@ -99,7 +97,8 @@ class Policy:
     Args:
         model: what to fit; unless given, Gaussian processes with three kernels that take turns.
         recalibrator: what learns from the calibration set, or None to trust the model as it is.
-        calibration_set: the outcomes it learns from.
+        calibration_set: the outcomes it learns from; None: leave-one-out scores, for an acquisition
+            that can do nothing with a shift symmetric ones.
         acquisition: what makes a point worth evaluating, for one objective. Several objectives are
             scalarised at random, and their expected improvement taken.
         repeats: whether a point may be evaluated twice, as makes sense for noisy outcomes in a
@@ -112,7 +111,7 @@ class Policy:
 
     model: Model = MODEL
     recalibrator: Recalibrator | None = RECALIBRATOR
-    calibration_set: CalibrationSet | Splits | str = CALIBRATION_SET
+    calibration_set: CalibrationSet | Splits | str | None = None
     acquisition: Acquisition = ACQUISITION
     repeats: bool = False
     patience: int | None = PATIENCE
@@ -120,7 +119,10 @@ class Policy:
     def __post_init__(self) -> None:
         if self.patience is not None and checks.whole("patience", self.patience) < 1:
             raise ValueError(f"`patience >= 1` must hold, or None, but got {self.patience}.")
-        if not isinstance(self.calibration_set, CalibrationSet):
+        if self.calibration_set is None:
+            fitting = CalibrationSet(symmetric=not self.acquisition.takes_shift)
+            object.__setattr__(self, "calibration_set", fitting)
+        elif not isinstance(self.calibration_set, CalibrationSet):
             object.__setattr__(self, "calibration_set", CalibrationSet(self.calibration_set))
 
     def suggest(

@@ -24,7 +24,6 @@ from calibrant.models.protocol import Model
 from calibrant.outcomes import Outcomes
 from calibrant.policy import (
     ACQUISITION,
-    CALIBRATION_SET,
     INITIAL,
     MODEL,
     PATIENCE,
@@ -56,7 +55,8 @@ class CalibratedSampler(BaseSampler):
         model: what forecasts outcomes; by default Gaussian processes that take turns.
         recalibrator: what makes its forecasts true inside the acquisition; None: uncalibrated.
         calibration_set: the outcomes it learns from: "leave-one-out", "time-series" or "online", or
-            a :class:`~calibrant.calibration_set.CalibrationSet` for the details.
+            a :class:`~calibrant.calibration_set.CalibrationSet` for the details. By default
+            leave-one-out, as suits the acquisition.
         acquisition: what makes a point worth evaluating.
         n_startup_trials: how many trials are spread out before the model is asked; by default 5.
         design: how they are spread: "latin", "sobol" or "random".
@@ -73,7 +73,7 @@ class CalibratedSampler(BaseSampler):
         *,
         model: Model = MODEL,
         recalibrator: Recalibrator | None = RECALIBRATOR,
-        calibration_set: CalibrationSet | Splits | str = CALIBRATION_SET,
+        calibration_set: CalibrationSet | Splits | str | None = None,
         acquisition: Acquisition = ACQUISITION,
         n_startup_trials: int = INITIAL,
         design: Design | str = Design.LATIN,
