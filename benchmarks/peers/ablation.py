@@ -13,7 +13,7 @@ def section() -> str:
     """Return the section, for the changes that have been run."""
     default = results("default")
     rows = []
-    for name in variants.CHANGES:
+    for name, label in (ALSO | {change: change for change in variants.CHANGES}).items():
         changed = results(name)
         keys = sorted(default.keys() & changed.keys())
         if not keys:
@@ -23,11 +23,18 @@ def section() -> str:
         better = np.mean(theirs[1] < ours[1])
         worse = np.mean(theirs[1] > ours[1])
         rows.append(
-            f"| {name} | {len(keys)} | {end.mean:+.3f} ({end.low:+.3f} to {end.high:+.3f}) | {better:.0%} / {worse:.0%} | "
+            f"| {label} | {len(keys)} | {end.mean:+.3f} ({end.low:+.3f} to {end.high:+.3f}) | {better:.0%} / {worse:.0%} | "
             f"{paired_p(theirs[1], ours[1]):.2g} | {area.mean:+.3f} ({area.low:+.3f} to {area.high:+.3f}) |"
         )
     return "\n".join([HEAD, "", *TABLE_HEAD, *rows]) if rows else f"{HEAD} Not run yet."
 
+
+# Variants of the other comparison that are changes of one thing as well.
+ALSO = {
+    "raw": "uncalibrated",
+    "pi": "probability of improvement",
+    "lcb": "lower confidence bound",
+}
 
 HEAD = """\
 ## The default, with one thing changed at a time

@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.peers.lines import append, read_lines
 from benchmarks.peers.run import FIRST
 from benchmarks.peers.suite import TASKS
-from calibrant import CalibratedSampler, scores
+from calibrant import CalibratedSampler, GaussianRecalibrator, scores
 from calibrant.acquisition import ProbabilityOfImprovement, QuantileBound
 from calibrant.models import RBF, Additive, GaussianProcess, Kernel, Matern52, Rotation
 from calibrant.policy import SHOWN
@@ -77,6 +77,11 @@ CHANGES: dict[str, dict[str, Any]] = {
     "outcomes standardised": {"model": _turns(*_KERNELS, outputs="standardise")},
     "maximum likelihood, no priors": {"model": _turns(*_KERNELS, priors=None)},
     "a design of 12 points": {"n_startup_trials": 12},
+    "no patience": {"patience": None},
+    "shift learned too": {"calibration_set": "leave-one-out"},
+    "trust in the model worth 40 outcomes": {
+        "recalibrator": GaussianRecalibrator(strength=40.0, limit=2.5)
+    },
 }
 VARIANTS |= CHANGES
 
