@@ -63,9 +63,10 @@ class History:
 
     @property
     def in_vain(self) -> int:
-        """How many outcomes in a row that were forecast have not been the best of one objective.
+        """How many outcomes came after the best one of a single objective.
 
-        Outcomes told without a forecast, of a design or another search, are none of the model's.
+        No more than were forecast: a design, or outcomes of another search, are not the model's
+        doing.
         """
         feasible = np.flatnonzero(self.feasible)
         if not feasible.size:

@@ -147,8 +147,8 @@ class Policy:
         """Return the point that the acquisition values most, according to calibrated beliefs."""
         part = self._bearable(history)
         shapes = self._shapes(part, cube, fits)
-        if history.Y.shape[1] == 1:
-            shapes[0] = compose(Normal(0.0, self._doubt(history)), shapes[0])
+        if (doubt := self._doubt(history)) > 1.0:
+            shapes[0] = compose(Normal(0.0, doubt), shapes[0])
         criterion = self._criterion(part, cube, fits, shapes, rng)
         best_first = np.argsort(history.merit, kind="stable")
         known = np.concatenate([history.X, history.failed, history.pending])
@@ -188,7 +188,7 @@ class Policy:
 
     def _doubt(self, history: History) -> float:
         """Return by how much to stretch forecasts of a search that finds nothing better."""
-        if self.patience is None:
+        if self.patience is None or history.Y.shape[1] > 1:
             return 1.0
         return float(np.clip(history.in_vain / self.patience, 1.0, _MOST_DOUBT))
 
