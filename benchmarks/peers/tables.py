@@ -251,8 +251,8 @@ Systems that know no conditions see a box in which some parameters do not matter
 
 **What meets what**, declared beforehand: systems that need at most 0.3 CPU seconds an ask meet the whole suite 20 times;
 the others a fixed part of it, 10 times; 100 evaluations are for that part and the strongest systems. The suite was also
-used to choose calibrant's defaults (its functions, not its mixed, tabular and live tasks): expect a smaller lead on tasks
-of your own."""
+used to choose calibrant's defaults: kernels on its functions, patience and what each acquisition learns on nearly all of its
+tasks, from other first points. Expect a smaller lead on tasks of your own."""
 
 
 if __name__ == "__main__":
