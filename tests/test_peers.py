@@ -173,6 +173,21 @@ def test_regret_is_0_at_the_minimum_and_1_where_random_search_ends(fabricated):
     assert found["calibrant"]["forrester"][0][-1] == pytest.approx(0.5)
 
 
+def test_the_unit_is_the_same_for_all_budgets(fabricated, monkeypatch):
+    m = TASKS["forrester"].minimum
+    longer = [
+        {**a_result(rival, [m + 4.0] * 99 + [m + end]), "budget": 100}
+        for rival, end in (("random", 0.001), ("calibrant", 1.0))
+    ]
+    no_unit = {**a_result("calibrant", [3.0] * 30), "task": "beale"}  # random search has not met it
+    known = [*fabricated.load(), *longer, no_unit]
+    monkeypatch.setattr(fabricated, "load", lambda: iter(known))
+    found = fabricated.curves(100)
+    assert found["random"]["forrester"][0][-1] == pytest.approx(0.00025)
+    assert found["calibrant"]["forrester"][0][-1] == pytest.approx(0.25)
+    assert set(fabricated.curves(30)["calibrant"]) == {"forrester"}
+
+
 def test_a_run_that_ended_early_keeps_what_it_had_reached(fabricated):
     found = fabricated.curves(30)
     assert found["hebo"]["forrester"][0].shape == (30,)

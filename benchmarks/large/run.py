@@ -49,7 +49,8 @@ def execute(name: str, n: int, most: int, seed: int) -> dict:
     near = np.clip(centre + width * rng.standard_normal((n, dim)), 0.0, 1.0)
     history = np.where(np.arange(n)[:, None] % 3 == 0, rng.random((n, dim)), near)
     processes = tuple(replace(process, most_outcomes=most) for process in MODEL.processes)
-    optimizer = Optimizer(dim, model=Rotation(processes), seed=seed)
+    # Without patience: what is compared is what a process is given.
+    optimizer = Optimizer(dim, model=Rotation(processes), patience=None, seed=seed)
     outcomes = [evaluate(x) for x in history]
     for x, y in zip(history, outcomes, strict=True):
         optimizer.tell(x, y)
