@@ -1,5 +1,7 @@
 """Ask and tell on the unit cube, and the policy behind it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ from calibrant.acquisition import (
     QuantileBound,
     Thompson,
 )
-from calibrant.cube import Axis, Cube
+from calibrant.cube import Axis, Cube, as_cube
 from calibrant.history import History
 from calibrant.models import RBF, GaussianProcess, Linear, Matern32, Matern52, Periodic
 from calibrant.policy import Policy
@@ -69,11 +71,31 @@ def test_every_calibration_set(splits, refit):
     assert search(bowl, optimizer, 14).best[1] < 0.02
 
 
-def test_the_default_calibration_set_suits_the_acquisition():
-    assert Policy().calibration_set == CalibrationSet(symmetric=True)
-    for acquisition in (ProbabilityOfImprovement(), QuantileBound(), Thompson()):
-        assert Policy(acquisition=acquisition).calibration_set == CalibrationSet()
-    assert Policy(calibration_set="online").calibration_set == CalibrationSet("online")
+def suggested(objectives, **settings):
+    """The point that a policy chooses after the same outcomes."""
+    rng = np.random.default_rng(0)
+    none = History.empty(2, objectives)
+    X = rng.random((8, 2))
+    outcomes = rng.exponential(size=(8, objectives)) ** 2
+    history = replace(none, X=X, Y=outcomes, constraints=np.empty((8, 0)))
+    rng = np.random.default_rng(1)
+    return Policy(**settings).suggest(history, as_cube(2), rng).x.tolist()
+
+
+@pytest.mark.parametrize("acquisition", [ProbabilityOfImprovement(), QuantileBound(), Thompson()])
+def test_the_default_calibration_set_suits_the_acquisition(acquisition):
+    spread, shift_too = CalibrationSet(symmetric=True), CalibrationSet()
+    assert suggested(1) == suggested(1, calibration_set=spread)
+    assert suggested(1) != suggested(1, calibration_set=shift_too)
+    chosen = suggested(1, acquisition=acquisition)
+    assert chosen == suggested(1, acquisition=acquisition, calibration_set=shift_too)
+    assert chosen != suggested(1, acquisition=acquisition, calibration_set=spread)
+
+
+def test_several_objectives_are_judged_by_their_improvement_whatever_is_named():
+    named = suggested(2, acquisition=QuantileBound())
+    assert named == suggested(2) == suggested(2, calibration_set=CalibrationSet(symmetric=True))
+    assert named != suggested(2, calibration_set=CalibrationSet())
 
 
 @pytest.mark.parametrize("design", ["latin", "sobol", "random"])

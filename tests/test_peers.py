@@ -2,14 +2,15 @@
 
 import json
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
-from benchmarks.peers import run
+from benchmarks.peers import regret, run
 from benchmarks.peers.adapters.worker import active, from_unit
 from benchmarks.peers.lines import append, read_lines
 from benchmarks.peers.rivals import RIVALS, Rival, Run, plan
-from benchmarks.peers.suite import SUBSET, TASKS
+from benchmarks.peers.suite import HELD_OUT, SUBSET, SUITE, TASKS
 from benchmarks.peers.tasks import choice, integer, real, when
 
 KNOWN = [t for t in TASKS.values() if t.groups & {"functions", "mixed"} and "live" not in t.groups]
@@ -17,13 +18,23 @@ KNOWN = [t for t in KNOWN if "tables" not in t.groups]
 
 
 def test_the_suite_is_as_wide_as_it_says():
-    assert len(TASKS) >= 40
-    assert set(SUBSET) <= set(TASKS)
-    sizes = {len(task.space) for task in TASKS.values()}
+    assert len(SUITE) >= 40
+    assert set(SUBSET) <= set(SUITE)
+    assert len(TASKS) == len(SUITE) + len(HELD_OUT)  # no name twice
+    sizes = {len(TASKS[name].space) for name in SUITE}
     assert min(sizes) == 1
     assert max(sizes) == 20
-    groups = set.union(*(set(task.groups) for task in TASKS.values()))
-    assert groups >= {"moved", "noisy", "mixed", "conditional", "tables", "live", "20 dimensions"}
+    for part in (SUITE, HELD_OUT):
+        groups = set.union(*(set(TASKS[name].groups) for name in part))
+        assert groups >= {
+            "moved",
+            "noisy",
+            "mixed",
+            "conditional",
+            "tables",
+            "live",
+            "20 dimensions",
+        }
 
 
 @pytest.mark.parametrize("task", KNOWN, ids=lambda t: t.name)
@@ -134,10 +145,12 @@ def test_a_rival_that_fails_has_a_result_that_says_so(deed, tmp_path, monkeypatc
 def test_the_plan_holds_what_was_declared():
     planned = plan()
     assert len(set(planned)) == len(planned)
-    fast = [r for r in planned if r.rival == "optuna-tpe" and r.budget == 30]
-    assert len(fast) == 20 * len(TASKS)
-    slow = [r for r in planned if r.rival == "hebo" and r.budget == 30]
-    assert len(slow) == 10 * len(SUBSET)
+    runs = Counter((r.rival, r.budget, r.task in HELD_OUT) for r in planned)
+    assert runs["optuna-tpe", 30, False] == 20 * len(SUITE)
+    assert runs["hebo", 30, False] == 10 * len(SUBSET)
+    assert runs["hebo", 100, False] == 5 * len(SUBSET)
+    for budget, held_out in ((30, False), (30, True), (100, False)):  # what regret is measured by
+        assert runs["random", budget, held_out] >= runs["calibrant", budget, held_out]
 
 
 def a_result(rival, values, seed=0, task="forrester", error=None):
@@ -162,8 +175,8 @@ def fabricated(monkeypatch):
         a_result("hebo", [m + 8.0] * 10, error="KeyError"),
         a_result("hebo", [m + 8.0] * 29 + [m + 6.0], seed=1),
     ]
-    monkeypatch.setattr(tables, "load", lambda: iter(results))
-    monkeypatch.setattr(tables, "ENOUGH", 2)
+    for module in (tables, regret):
+        monkeypatch.setattr(module, "load", lambda: iter(results))
     return tables
 
 
@@ -181,7 +194,8 @@ def test_the_unit_is_the_same_for_all_budgets(fabricated, monkeypatch):
     ]
     no_unit = {**a_result("calibrant", [3.0] * 30), "task": "beale"}  # random search has not met it
     known = [*fabricated.load(), *longer, no_unit]
-    monkeypatch.setattr(fabricated, "load", lambda: iter(known))
+    for module in (fabricated, regret):
+        monkeypatch.setattr(module, "load", lambda: iter(known))
     found = fabricated.curves(100)
     assert found["random"]["forrester"][0][-1] == pytest.approx(0.00025)
     assert found["calibrant"]["forrester"][0][-1] == pytest.approx(0.25)
@@ -197,7 +211,7 @@ def test_a_run_that_ended_early_keeps_what_it_had_reached(fabricated):
 
 def test_the_summary_orders_rivals_and_says_how_far_apart_they_are(fabricated):
     found = fabricated.common(
-        fabricated.curves(30), ["random", "calibrant", "hebo", "ax"], ["forrester"]
+        fabricated.curves(30), ["random", "calibrant", "hebo", "ax"], ["forrester"], 2
     )
     assert found.rivals == ["random", "calibrant", "hebo"]  # ax has not run
     assert found.mean(found.final[1]) == pytest.approx(0.375)
@@ -209,9 +223,19 @@ def test_the_summary_orders_rivals_and_says_how_far_apart_they_are(fabricated):
     assert low <= -0.625 <= high
 
 
+def test_a_rival_with_fewer_runs_is_compared_on_those(fabricated):
+    found = fabricated.curves(30)
+    del found["hebo"]["forrester"][0]
+    assert fabricated.common(found, ["calibrant", "hebo"], ["forrester"], 2).rivals == ["calibrant"]
+    line = fabricated.on_fewer_runs(found, "hebo", ["forrester"])
+    assert "hebo has a mean regret of 1.500, calibrant on the same runs 0.250" in line
+    assert "lower in 100% and higher in 0% of 1 runs" in line
+    assert fabricated.on_fewer_runs(found, "hebo", ["forrester", "beale"]) is None
+
+
 def test_tasks_that_a_rival_lacks_leave_it_out(fabricated):
     found = fabricated.common(
-        fabricated.curves(30), ["random", "calibrant"], ["forrester", "beale"]
+        fabricated.curves(30), ["random", "calibrant"], ["forrester", "beale"], 2
     )
     assert found.rivals == []
 
@@ -234,7 +258,6 @@ def fabricated_variants(fabricated, monkeypatch):
             }  # fmt: skip
 
     monkeypatch.setattr(variants, "load", results)
-    monkeypatch.setattr(calibration, "yardstick", lambda: {"forrester": 4.0})
     return calibration
 
 

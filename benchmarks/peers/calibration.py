@@ -9,8 +9,8 @@ import numpy as np
 from scipy.stats import binomtest
 
 from benchmarks.peers import variants
+from benchmarks.peers.regret import scales
 from benchmarks.peers.run import FIRST
-from benchmarks.peers.suite import TASKS
 from calibrant.paper.metrics import estimate, paired_p
 from calibrant.paper.verdicts import holm
 from calibrant.scores import calibration_score
@@ -71,12 +71,11 @@ class Comparison(NamedTuple):
 
 def compare(ours: Results, theirs: Results) -> Comparison:
     """Return calibrated beside uncalibrated searches from the same first points."""
-    scale = yardstick()
+    shared = sorted(ours.keys() & theirs.keys())
+    areas = [areas_and_ends(results, shared)[0] for results in (ours, theirs)]
     change: dict[str, list[float]] = defaultdict(list)
-    for key in sorted(ours.keys() & theirs.keys()):
-        task = key[0]
-        area = [_area(results[key]["values"]) for results in (ours, theirs)]
-        change[task].append((area[0] - area[1]) / scale[task])
+    for (task, _), difference in zip(shared, areas[0] - areas[1], strict=True):
+        change[task].append(difference)
     changes = {task: np.array(values) for task, values in change.items()}
     p = dict(
         zip(changes, holm([paired_p(c, np.zeros_like(c)) for c in changes.values()]), strict=True)
@@ -96,28 +95,14 @@ def compare(ours: Results, theirs: Results) -> Comparison:
     )
 
 
-def yardstick() -> dict[str, float]:
-    """Return what random search leaves of each task after the same number of evaluations."""
-    from benchmarks.peers.run import load
-
-    ends: dict[str, list[float]] = defaultdict(list)
-    for result in load():
-        if result["rival"] == "random" and result["budget"] == variants.BUDGET:
-            ends[result["task"]].append(min(result["values"]))
-    return {task: float(np.mean(e)) - TASKS[task].minimum for task, e in ends.items()}
-
-
 def areas_and_ends(found: Results, keys: list[tuple[str, int]]) -> tuple[np.ndarray, np.ndarray]:
     """Return normalised area and regret at the end of some searches."""
-    scale = yardstick()
-    pick = [(task, found[task, seed]["values"]) for task, seed in keys]
-    areas = [(_area(values) - TASKS[task].minimum) / scale[task] for task, values in pick]
-    ends = [(min(values) - TASKS[task].minimum) / scale[task] for task, values in pick]
-    return np.array(areas), np.array(ends)
-
-
-def _area(values: list[float]) -> float:
-    return float(np.minimum.accumulate(values)[FIRST:].mean())
+    scale = scales()
+    curves = [
+        scale[task].regret(np.minimum.accumulate(found[task, seed]["values"]))
+        for task, seed in keys
+    ]
+    return np.array([c[FIRST:].mean() for c in curves]), np.array([c[-1] for c in curves])
 
 
 def _error(results: Results, kind: str) -> float:

@@ -8,7 +8,7 @@ from benchmarks.peers.tasks import Task, real
 from calibrant import classics
 from calibrant.problems import PROBLEMS, Problem
 
-_NOISE = 0.05  # of the spread of values in the box
+NOISE = 0.05  # of the spread of values in the box
 
 
 def functions() -> list[Task]:
@@ -43,7 +43,7 @@ def functions() -> list[Task]:
         classics.rosenbrock(10),
     ]
     moved = [classics.shifted(problem, seed) for seed, problem in enumerate(central)]
-    return [_task(p) for p in (*paper, *plain)] + [_task(p, "moved") for p in moved]
+    return [task(p) for p in (*paper, *plain)] + [task(p, "moved") for p in moved]
 
 
 def noisy() -> list[Task]:
@@ -57,10 +57,11 @@ def noisy() -> list[Task]:
         classics.shifted(classics.ackley(4), 30),
         classics.shifted(classics.levy(6), 31),
     ]
-    return [_task(p, "noisy", noise=_NOISE) for p in problems]
+    return [task(p, "noisy", noise=NOISE) for p in problems]
 
 
-def _task(problem: Problem, *groups: str, noise: float = 0.0) -> Task:
+def task(problem: Problem, *groups: str, noise: float = 0.0) -> Task:
+    """Return the function as a task; ``noise`` is relative to the spread of its values."""
     space = tuple(real(name, low, high) for name, (low, high) in problem.space().items())
     some = np.random.default_rng(0).random((4096, problem.dim))
     size = {"20 dimensions"} if problem.dim >= 20 else set()

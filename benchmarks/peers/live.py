@@ -20,13 +20,13 @@ from benchmarks.peers.tasks import Parameter, Settings, Task, choice, integer, r
 def live() -> list[Task]:
     """Return the tasks."""
     return [
-        _task(
+        task(
             "svm on digits",
             (real("C", 1e-2, 1e3, log=True), real("gamma", 1e-5, 1e-1, log=True)),
             _svm_error,
             0.031960176,
         ),
-        _task(
+        task(
             "ridge with a kernel on diabetes",
             (
                 real("alpha", 1e-4, 1e1, log=True),
@@ -36,7 +36,7 @@ def live() -> list[Task]:
             _kernel_ridge_error,
             53.747813,
         ),
-        _task(
+        task(
             "tree on diabetes",
             (
                 integer("depth", 1, 20),
@@ -48,7 +48,7 @@ def live() -> list[Task]:
             58.985981,
             "mixed",
         ),
-        _task(
+        task(
             "model and settings on diabetes",
             (
                 choice("model", "ridge", "kernel", "neighbours", "tree"),
@@ -64,7 +64,7 @@ def live() -> list[Task]:
             "mixed",
             "conditional",
         ),
-        _task(
+        task(
             "logistic regression on breast cancer",
             (
                 real("C", 1e-4, 1e4, log=True),
@@ -77,18 +77,20 @@ def live() -> list[Task]:
     ]
 
 
-def _task(
+def task(
     name: str,
     space: tuple[Parameter, ...],
     value: Callable[[Settings], float],
     minimum: float,
     *groups: str,
 ) -> Task:
+    """Return a task whose minimum nobody knows."""
     return Task(name, space, value, minimum, groups=frozenset({"live", *groups}))
 
 
 @cache
-def _data(name: str, rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+def data(name: str, rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return inputs and targets that scikit-learn carries, in random order."""
     from sklearn import datasets
 
     X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
@@ -99,7 +101,7 @@ def _data(name: str, rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
 def _svm_error(settings: Settings) -> float:
     from sklearn.svm import SVC
 
-    return 1.0 - _validated(SVC(**settings), *_data("digits", 500), "accuracy", folds=3)
+    return 1.0 - validated(SVC(**settings), *data("digits", 500), "accuracy", folds=3)
 
 
 def _kernel_ridge_error(settings: Settings) -> float:
@@ -111,7 +113,7 @@ def _kernel_ridge_error(settings: Settings) -> float:
     def kernel(A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return share * rbf_kernel(A, B, gamma) + (1.0 - share) * laplacian_kernel(A, B, gamma)
 
-    X, y = _scaled("diabetes")
+    X, y = scaled("diabetes")
     errors = []
     for train, test in _folds(len(y), 5):
         model = KernelRidge(alpha=settings["alpha"], kernel="precomputed")
@@ -158,7 +160,6 @@ def _model_error(settings: Settings) -> float:
 
 def _logistic_loss(settings: Settings) -> float:
     from sklearn.decomposition import PCA
-    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -169,20 +170,23 @@ def _logistic_loss(settings: Settings) -> float:
         PCA(settings["components"], svd_solver="full"),
         LogisticRegression(C=settings["C"], class_weight=weights, max_iter=200),
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # an early end is part of the objective
-        return -_validated(model, *_data("breast_cancer"), "neg_log_loss", folds=5)
+    return -validated(model, *data("breast_cancer"), "neg_log_loss", folds=5)
 
 
-def _scaled(name: str) -> tuple[np.ndarray, np.ndarray]:
-    X, y = _data(name)
+def scaled(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the data with inputs of mean 0 and variance 1."""
+    X, y = data(name)
     return (X - X.mean(axis=0)) / X.std(axis=0), y
 
 
 def _root_error(model: Any) -> float:
-    X, y = _scaled("diabetes")
+    return root_error(model, *scaled("diabetes"))
+
+
+def root_error(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the root of the mean squared error in five folds."""
     # Targets are centred: kernel ridge has no intercept.
-    return float(np.sqrt(-_validated(model, X, y - y.mean(), "neg_mean_squared_error", folds=5)))
+    return float(np.sqrt(-validated(model, X, y - y.mean(), "neg_mean_squared_error", folds=5)))
 
 
 def _folds(rows: int, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -190,7 +194,11 @@ def _folds(rows: int, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(np.setdiff1d(np.arange(rows), part), part) for part in parts]
 
 
-def _validated(model: Any, X: np.ndarray, y: np.ndarray, scoring: str, folds: int) -> float:
+def validated(model: Any, X: np.ndarray, y: np.ndarray, scoring: str, folds: int) -> float:
+    """Return the mean score over folds."""
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.model_selection import cross_val_score
 
-    return float(cross_val_score(model, X, y, scoring=scoring, cv=_folds(len(y), folds)).mean())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # an early end is part of the objective
+        return float(cross_val_score(model, X, y, scoring=scoring, cv=_folds(len(y), folds)).mean())

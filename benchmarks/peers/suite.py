@@ -1,13 +1,19 @@
-"""The tasks, and the part of them that slow rivals meet."""
+"""The tasks: the suite, the part of it that slow rivals meet, and those that were held out."""
 
 from __future__ import annotations
 
 from benchmarks.peers.functions import functions, noisy
+from benchmarks.peers.held_out import held_out
 from benchmarks.peers.live import live
 from benchmarks.peers.mixed import mixed
 from benchmarks.peers.tabular import tabular
 
-TASKS = {task.name: task for task in (*functions(), *noisy(), *mixed(), *tabular(), *live())}
+_suite = [*functions(), *noisy(), *mixed(), *tabular(), *live()]
+_held_out = held_out()
+TASKS = {task.name: task for task in (*_suite, *_held_out)}
+
+SUITE = tuple(task.name for task in _suite)
+HELD_OUT = tuple(task.name for task in _held_out)
 
 # Declared before any slow rival was run: one of each kind, and of each number of dimensions.
 SUBSET = (

@@ -29,11 +29,11 @@ def tabular() -> list[Task]:
             "logreg", "val_err", {"lrate": 11, "l2_reg": 11, "batchsize": 8, "n_epochs": 10}, 0.0685
         ),
         _newsgroups(),
-        _mlp("australian", 0.0553306343),
-        _mlp("kc1", 0.1475588407),
-        _mlp("vehicle", 0.0484298752),
-        _regression("naval_propulsion", 3.191134738e-05),
-        _regression("protein_structure", 0.221378855407),
+        mlp("australian", 0.0553306343),
+        mlp("kc1", 0.1475588407),
+        mlp("vehicle", 0.0484298752),
+        network("naval_propulsion", 3.191134738e-05),
+        network("protein_structure", 0.221378855407),
         _cells("cifar10", 8.39333335),
     ]
 
@@ -79,7 +79,7 @@ def _by_place(outcomes: dict[tuple[float, ...], float]) -> dict[Place, float]:
     }
 
 
-def _mlp(name: str, minimum: float) -> Task:
+def mlp(name: str, minimum: float) -> Task:
     """Return HPOBench's multi-layer perceptrons: five ordered settings, five repeats."""
     sizes = {"alpha": 10, "batch_size": 10, "depth": 3, "learning_rate_init": 10, "width": 10}
     space = tuple(integer(axis, 0, size - 1) for axis, size in sizes.items())
@@ -88,7 +88,7 @@ def _mlp(name: str, minimum: float) -> Task:
     )
 
 
-def _regression(name: str, minimum: float) -> Task:
+def network(name: str, minimum: float) -> Task:
     """Return HPOLib's networks for regression: six ordered settings, three labels, four repeats."""
     space = (
         choice("activation_1", "relu", "tanh"),

@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.peers.lines import append, read_lines
 from benchmarks.peers.run import FIRST
-from benchmarks.peers.suite import TASKS
+from benchmarks.peers.suite import SUITE, TASKS
 from calibrant import CalibratedSampler, GaussianRecalibrator, scores
 from calibrant.acquisition import ProbabilityOfImprovement, QuantileBound
 from calibrant.models import RBF, Additive, GaussianProcess, Kernel, Matern52, Rotation
@@ -146,7 +146,7 @@ def main() -> None:
         missing += [
             (name, task, seed)
             for seed in range(given.repetitions)
-            for task in TASKS
+            for task in SUITE
             if (task, seed) not in done
         ]
     with ProcessPoolExecutor(given.jobs) as pool, progress_bar() as bar:

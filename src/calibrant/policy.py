@@ -97,8 +97,8 @@ class Policy:
     Args:
         model: what to fit; unless given, Gaussian processes with three kernels that take turns.
         recalibrator: what learns from the calibration set, or None to trust the model as it is.
-        calibration_set: the outcomes it learns from; None: leave-one-out scores, for an acquisition
-            that can do nothing with a shift symmetric ones.
+        calibration_set: the outcomes it learns from; None: leave-one-out scores, symmetric ones for
+            expected improvement, which a shift leads astray.
         acquisition: what makes a point worth evaluating, for one objective. Several objectives are
             scalarised at random, and their expected improvement taken.
         repeats: whether a point may be evaluated twice, as makes sense for noisy outcomes in a
@@ -119,10 +119,7 @@ class Policy:
     def __post_init__(self) -> None:
         if self.patience is not None and checks.whole("patience", self.patience) < 1:
             raise ValueError(f"`patience >= 1` must hold, or None, but got {self.patience}.")
-        if self.calibration_set is None:
-            fitting = CalibrationSet(symmetric=not self.acquisition.takes_shift)
-            object.__setattr__(self, "calibration_set", fitting)
-        elif not isinstance(self.calibration_set, CalibrationSet):
+        if not isinstance(self.calibration_set, CalibrationSet | None):
             object.__setattr__(self, "calibration_set", CalibrationSet(self.calibration_set))
 
     def suggest(
@@ -177,14 +174,20 @@ class Policy:
         """Return what recalibration makes of each model's scores."""
         if self.recalibrator is None:
             return [STANDARD_NORMAL] * len(fits)
-        assert isinstance(self.calibration_set, CalibrationSet)
-        model, shapes = self._on(cube), []
+        known, model, shapes = self._known(history), self._on(cube), []
         # Constraints have no forecasts on record: their online set is empty.
         online = [*history.online, *[Outcomes()] * len(fits)]
         for fitted, (X, y), log in zip(fits, _targets(history), online, strict=False):
-            outcomes = self.calibration_set.outcomes(model, fitted, X, y, log)
+            outcomes = known.outcomes(model, fitted, X, y, log)
             shapes.append(outcomes.recalibrate(self.recalibrator).shape)
         return shapes
+
+    def _known(self, history: History) -> CalibrationSet:
+        """Return the outcomes to learn from: by default those that suit the acquisition."""
+        if isinstance(self.calibration_set, CalibrationSet):
+            return self.calibration_set
+        several = history.Y.shape[1] > 1  # and then it is expected improvement, whatever was named
+        return CalibrationSet(symmetric=several or not self.acquisition.takes_shift)
 
     def _doubt(self, history: History) -> float:
         """Return by how much to stretch forecasts of a search that finds nothing better."""
