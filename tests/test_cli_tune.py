@@ -100,14 +100,14 @@ def test_a_program_that_always_fails_stops_early(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["-p", "x=5..1", "--", "p", "{x}"], "low <= high"),
-        (["-p", "x=0..1", "-p", "x=0..2", "--", "p", "{x}"], "given twice"),
-        (["-p", "x=0..1", "--", "p"], "never used"),
-        (["-p", "x=0..1", "--", "p", "{x}", "{y}"], "not among the parameters"),
-        (["-p", "x=0..1", "--trials", "0", "--", "p", "{x}"], "n_trials >= 1"),
-        (["-p", "x=0..1", "--jobs", "0", "--", "p", "{x}"], "n_jobs >= 1"),
-        (["-p", "x=0..1", "--timeout", "-1", "--", "p", "{x}"], "timeout > 0"),
-        (["-p", "x=0..1", "--storage", "s.db", "--", "p", "{x}"], "written as a URL"),
+        (["-p", "x=5..1", "--", "true", "{x}"], "low <= high"),
+        (["-p", "x=0..1", "-p", "x=0..2", "--", "true", "{x}"], "given twice"),
+        (["-p", "x=0..1", "--", "true"], "never used"),
+        (["-p", "x=0..1", "--", "true", "{x}", "{y}"], "not among the parameters"),
+        (["-p", "x=0..1", "--trials", "0", "--", "true", "{x}"], "n_trials >= 1"),
+        (["-p", "x=0..1", "--jobs", "0", "--", "true", "{x}"], "n_jobs >= 1"),
+        (["-p", "x=0..1", "--timeout", "-1", "--", "true", "{x}"], "timeout > 0"),
+        (["-p", "x=0..1", "--storage", "s.db", "--", "true", "{x}"], "written as a URL"),
     ],
 )
 def test_mistakes_are_named_before_anything_runs(options, complaint, tmp_path, monkeypatch):

@@ -89,6 +89,8 @@ def test_arguments_are_filled_in_and_never_seen_by_a_shell():
         ('result: {"loss": 0.5} in 3 s', "loss"),
         ('{"val.loss": 0.5}', "val.loss"),
         ('{"loss": 0.5}\n{"loss": true}', "loss"),
+        ('{"loss": 0.5, "history": [{"epoch": 1, "loss": 5.0}, {"loss": 7.0}]}', "loss"),
+        ('set {1, 2} {"loss": 0.5} {"val": {"loss": 7.0}} }', "loss"),
     ],
 )
 def test_a_json_field(printed, field):
@@ -159,18 +161,21 @@ def test_stop_kills_what_runs_and_starts_nothing_else():
 
 
 def test_placeholders_are_checked_before_anything_runs(tmp_path):
-    Command(["p", "{a}", "--x={b}", "{trial}"]).check(["a", "b"])
+    Command(["true", "{a}", "--x={b}", "{trial}"]).check(["a", "b"])
     with pytest.raises(ValueError, match=r"`\{c\}` is not among the parameters"):
-        Command(["p", "{a}", "{c}"]).check(["a"])
+        Command(["true", "{a}", "{c}"]).check(["a"])
     with pytest.raises(ValueError, match="`b` is never used"):
-        Command(["p", "{a}"]).check(["a", "b"])
+        Command(["true", "{a}"]).check(["a", "b"])
     with pytest.raises(ValueError, match="`trial` is the number"):
-        Command(["p", "{trial}"]).check(["trial"])
+        Command(["true", "{trial}"]).check(["trial"])
+    with pytest.raises(ValueError, match="`pyton` is not there"):
+        Command(["pyton", "{a}"]).check(["a"])
+    Command(["{a}"]).check(["a"])  # which program it is, is part of the search
     with pytest.raises(ValueError, match="program is missing"):
         Command([]).check([])
     with pytest.raises(ValueError, match="timeout > 0"):
-        Command(["p", "{a}"], timeout=0.0).check(["a"])
+        Command(["true", "{a}"], timeout=0.0).check(["a"])
     with pytest.raises(ValueError, match="same result file"):
-        Command(["p", "{a}"], result_file="out.txt").check(["a"], jobs=2)
-    Command(["p", "{a}"], result_file="out-{trial}.txt").check(["a"], jobs=2)
+        Command(["true", "{a}"], result_file="out.txt").check(["a"], jobs=2)
+    Command(["true", "{a}"], result_file="out-{trial}.txt").check(["a"], jobs=2)
     assert not list(Path(tmp_path).iterdir())

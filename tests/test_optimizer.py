@@ -1,5 +1,6 @@
 """Ask and tell on the unit cube, and the policy behind it."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -96,6 +97,44 @@ def test_several_objectives_are_judged_by_their_improvement_whatever_is_named():
     named = suggested(2, acquisition=QuantileBound())
     assert named == suggested(2) == suggested(2, calibration_set=CalibrationSet(symmetric=True))
     assert named != suggested(2, calibration_set=CalibrationSet())
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_several_workers_come_as_close_as_one(workers):
+    optimizer, running = Optimizer(3, seed=0), []
+    for _ in range(40):
+        while len(running) < workers:
+            running.append(optimizer.ask())
+        x = running.pop(0)
+        optimizer.tell(x, bowl(x))
+    assert optimizer.best[1] < 1e-6
+
+
+def test_a_caller_may_go_on_with_its_array():
+    optimizer, buffer = Optimizer(2, seed=0), np.empty(2)
+    for _ in range(6):
+        buffer[:] = optimizer.ask()
+        optimizer.tell(buffer, bowl(buffer))
+    x, y = optimizer.best
+    assert bowl(x) == y
+    x[:] = 0.0
+    assert bowl(optimizer.best[0]) == y
+
+
+def test_points_in_single_precision_are_those_asked_for():
+    optimizer = Optimizer(3, seed=0)
+    for _ in range(12):
+        x = optimizer.ask().astype(np.float32)
+        optimizer.tell(x, bowl(x))
+    assert len(optimizer.outcomes) == 7
+    assert not optimizer._pending
+
+
+def test_an_optimizer_can_be_kept_and_gone_on_with():
+    optimizer = search(bowl, Optimizer(2, seed=0), 9)
+    copy = pickle.loads(pickle.dumps(optimizer))
+    np.testing.assert_array_equal(copy.ask(), optimizer.ask())
+    assert len(copy.outcomes) == len(optimizer.outcomes) == 4
 
 
 @pytest.mark.parametrize("design", ["latin", "sobol", "random"])

@@ -1,5 +1,6 @@
 """Search spaces as people write them."""
 
+import numpy as np
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
@@ -84,8 +85,16 @@ def test_python_values():
         ({"x": (2.0, 1.0)}, ValueError, "low <= high"),
         ({"x": []}, ValueError, "no choices"),
         ({"x": (0.0, float("inf"))}, ValueError, "finite"),
+        ({"x": (0.1, 1.0, "LOG")}, ValueError, "starts like a range"),
+        ({"x": (1, 8, 2)}, ValueError, "choices as a list"),
     ],
 )
 def test_mistakes_in_python_values(space, kind, complaint):
     with pytest.raises(kind, match=complaint):
         parse_space(space)
+
+
+def test_numbers_of_numpy_are_numbers():
+    space = parse_space({"n": (np.int64(1), np.int64(8)), "x": (np.float32(0), np.float32(1))})
+    assert space == {"n": IntDistribution(1, 8), "x": FloatDistribution(0.0, 1.0)}
+    assert type(space["n"].low) is int

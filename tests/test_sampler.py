@@ -15,6 +15,7 @@ from optuna.trial import TrialState
 import calibrant
 from calibrant import CalibratedSampler
 from calibrant.study_history import Archive, stored
+from calibrant.study_review import review
 
 X = {"x": FloatDistribution(0.0, 1.0)}
 XY = {**X, "y": FloatDistribution(0.0, 1.0)}
@@ -297,6 +298,100 @@ def test_constraints_that_only_some_trials_have():
     assert len(study.sampler.outcomes(study)[0]) >= 20
 
 
+def test_an_infinite_constraint_is_as_broken_as_any():
+    def a_search(broken):
+        def objective(trial):
+            x = trial.suggest_float("x", 0, 1)
+            trial.set_constraint("memory", broken if x < 0.5 else -1.0)
+            return x
+
+        study = a_study()
+        study.optimize(objective, n_trials=20)
+        assert review(study).best_value == study.best_value >= 0.5
+        return [trial.params for trial in study.trials]
+
+    assert a_search(np.inf) == a_search(1.0)  # of the same size as the others
+
+
+def test_only_infinite_constraints():
+    study = a_study()
+    for _ in range(8):
+        trial = study.ask(X)
+        trial.set_constraint("memory", np.inf)
+        study.tell(trial, trial.params["x"])
+    assert len({trial.params["x"] for trial in study.trials}) == 8
+
+
+def test_what_fails_before_it_has_parameters_says_nothing_about_any():
+    def objective(trial):
+        if trial.number > 4 and trial.number % 4 == 1:
+            raise RuntimeError("data server")
+        x = np.array([trial.suggest_float(name, 0, 1) for name in "abc"])
+        return float(((x - 0.5) ** 2).sum())
+
+    study = a_study()
+    study.optimize(objective, n_trials=32, catch=(RuntimeError,))
+    assert study.best_value < 1e-4
+
+
+def test_what_fails_half_way_does_not_hide_what_depends_on_what():
+    def objective(trial):
+        kind = trial.suggest_categorical("kind", ["a", "b"])
+        if trial.number in (7, 8):
+            raise RuntimeError("before the second parameter")
+        return trial.suggest_float("x", 0, 1) if kind == "a" else 2.0
+
+    study = a_study()
+    study.optimize(objective, n_trials=12, catch=(RuntimeError,))
+    archive = Archive()
+    archive.update(study)
+    space = archive.space(archive.search_space())
+    assert space.conditions["x"].parent == "kind"
+    half = [archive.records[n].params for n in (7, 8)]
+    known = [p for p in half if space.is_whole(p)]  # of kind b, nothing is missing
+    assert (
+        archive.history(space, 1, []).failed.shape[0]
+        == len(known)
+        == sum(p["kind"] == 1.0 for p in half)
+    )
+
+
+def test_hyperband_shows_the_sampler_all_trials():
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        for step in range(9):
+            trial.report((x - 0.3) ** 2 + 1.0 / (1 + step), step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return (x - 0.3) ** 2
+
+    pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=9)
+    study = a_study(pruner=pruner)
+    study.optimize(objective, n_trials=25)
+    complete = [t for t in study.trials if t.state == TrialState.COMPLETE]
+    fifth = complete[4].number  # from then on there is a model
+    later = study.trials[fifth + 1 :]
+    assert later
+    assert all(stored(trial).forecasts for trial in later)
+
+
+def test_a_trial_copied_from_a_study_with_more_objectives():
+    two = a_study(directions=["minimize"] * 2)
+    two.optimize(lambda t: (bowl(t), -t.params["x"]), n_trials=8)
+    last = two.trials[-1]
+    study = a_study()
+    study.add_trial(
+        optuna.create_trial(
+            value=last.values[0],
+            params=last.params,
+            distributions=last.distributions,
+            system_attrs=last.system_attrs,
+        )
+    )
+    study.optimize(bowl, n_trials=8)
+    assert len(study.trials) == 9
+
+
 def test_the_constraint_of_a_failed_trial_changes_nothing():
     def objective(trial):
         x = trial.suggest_float("x", 0, 1)
@@ -507,6 +602,19 @@ def test_bad_settings_are_refused():
         CalibratedSampler(calibration_set="jackknife")
     with pytest.raises(ValueError, match="hexagonal"):
         CalibratedSampler(design="hexagonal")
+    with pytest.raises(ValueError, match="seed >= 0"):
+        CalibratedSampler(seed=-1)
+    for name in ("model", "acquisition", "recalibrator"):
+        with pytest.raises(TypeError, match=f"`{name}` must be a .*, such as .*, but got 'ei'"):
+            CalibratedSampler(**{name: "ei"})
+    with pytest.raises(ValueError, match="finished trial with something to choose"):
+        CalibratedSampler().forecasts(a_study(), [{"x": 1.0}])
+
+
+def test_a_search_space_as_minimize_takes_it():
+    study = a_study(CalibratedSampler(search_space={"x": (0.0, 1.0), "y": "0.0..1.0"}, seed=0))
+    study.optimize(bowl, n_trials=5)
+    assert len({int(5 * trial.params["x"]) for trial in study.trials}) == 5  # a Latin hypercube
 
 
 WORKER = """

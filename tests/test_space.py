@@ -74,6 +74,21 @@ def test_values_that_are_none_are_left_out():
     assert space.to_internal({"x": 3.0, "c": "a"}) == {"c": 0.0}
 
 
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        FloatDistribution(1 / 3, 1 / 3 + 1.6, step=0.1),
+        IntDistribution(10**15 + 1, 10**15 + 100),
+        IntDistribution(-(2**53), 2**53),
+    ],
+)
+def test_every_value_of_a_stepped_range_is_one_of_it(distribution):
+    space = Space({"x": distribution})
+    for u in np.linspace(0.0, 1.0, 101):
+        assert distribution._contains(space.internal(np.array([u]))["x"])
+    assert space.internal(np.zeros(1))["x"] == distribution.low
+
+
 def test_steps_are_written_as_people_write_them():
     space = Space({"x": FloatDistribution(0.0, 1.0, step=0.1)})
     values = [space.internal(np.array([u]))["x"] for u in (0.05, 0.3, 0.65)]
@@ -122,6 +137,13 @@ def test_conditions_are_read_off_the_trials():
 def test_a_parameter_that_comes_and_goes_without_a_reason_is_always_searched():
     trials = [{"kind": 0.0, "width": 0.1}, {"kind": 0.0}]
     assert conditions({k: TREE[k] for k in ("kind", "width")}, trials) == {}
+
+
+def test_a_long_list_explains_nothing_until_its_values_come_again():
+    space = {"k": IntDistribution(1, 200), "y": FloatDistribution(0.0, 1.0)}
+    trials = [{"k": float(k), "y": 0.5} if k > 9 else {"k": float(k)} for k in range(1, 31)]
+    assert conditions(space, trials) == {}
+    assert conditions(space, [*trials, *trials])["y"].parent == "k"
 
 
 def test_points_that_differ_only_in_what_does_not_exist_are_the_same():

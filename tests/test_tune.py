@@ -1,6 +1,7 @@
 """minimize, studies that are stopped and gone on with, and storages that disappear."""
 
 import logging
+import signal
 import time
 
 import numpy as np
@@ -9,12 +10,14 @@ import pytest
 from optuna.trial import TrialState
 
 import calibrant
+from calibrant import figures
 from calibrant.running import ERROR_KEY, evaluated, run
 from calibrant.storage import StorageLost, open_storage, save_rescued
 from calibrant.study_history import INTERRUPTED, Archive
 from calibrant.study_review import review
 from calibrant.tune import open_study, same_job
 
+X = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
 SPACE = {"x": (-5.0, 5.0), "n": (1, 9), "kind": ["a", "b"]}
 
 
@@ -172,7 +175,9 @@ def test_bad_numbers():
 def test_a_stored_study_of_another_direction_or_job_is_refused(tmp_path):
     url = f"sqlite:///{tmp_path}/study.db"
     study = open_study({}, url, "s", "maximize")
+    same_job(study, program="a-slip.py", parameters=["x"])  # nothing has succeeded: no harm done
     same_job(study, program="a.py", parameters=["x"])
+    study.add_trial(optuna.create_trial(value=1.0))
     same_job(study, program="a.py", parameters=["x"])
     same_job(study, parameters=["x"])
     with pytest.raises(ValueError, match=r"its program is 'a\.py' and not 'b\.py'"):
@@ -187,6 +192,47 @@ def test_another_space_does_not_mix_with_a_stored_one(tmp_path):
     with pytest.raises(ValueError, match="of something else"):
         calibrant.minimize(lambda p: p["q"], {"q": (0.0, 1.0)}, 6, storage=url)
     calibrant.minimize(lambda p: p["x"], {"x": (0.0, 2.0)}, 6, storage=url)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        (["relu", "tanh"], ["relu", "tanh", "gelu"], "was one of 'relu', 'tanh' .* 'gelu'"),
+        ((0, 10), (0.0, 10.0), "was an integer from 0 to 10 .* now a number"),
+    ],
+)
+def test_another_kind_of_parameter_is_refused_before_a_trial_is_lost(tmp_path, before, now, said):
+    url = f"sqlite:///{tmp_path}/study.db"
+    calibrant.minimize(lambda p: len(str(p["x"])), {"x": before}, 3, storage=url)
+    with pytest.raises(ValueError, match=said):
+        calibrant.minimize(lambda p: 0.0, {"x": now}, 6, storage=url)
+    assert len(optuna.load_study(study_name="calibrant", storage=url).trials) == 3
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_an_objective_that_is_not_finite_fails_its_trial(value):
+    study = calibrant.minimize(lambda p: value if p["x"] < 0.3 else p["x"], {"x": (0.0, 1.0)}, 12)
+    failed = study.get_trials(states=(TrialState.FAIL,))
+    assert failed
+    assert all(f"returned {value}" in trial.user_attrs[ERROR_KEY] for trial in failed)
+    assert study.best_value >= 0.3
+
+
+def test_a_signal_that_was_to_be_ignored_is_ignored():
+    def objective(params):
+        signal.raise_signal(signal.SIGHUP)  # as when a terminal closes under nohup
+        return params["x"]
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        study = open_study({}, None, "s", "minimize")
+        stopped = []
+        run(study, lambda t: objective({"x": 1.0}), 2, on_interrupt=lambda: stopped.append(1))
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert len(study.trials) == 2
+    assert not stopped
 
 
 def test_the_verbosity_of_optuna_is_left_as_it_was():
@@ -249,6 +295,28 @@ def test_a_review_of_a_study():
     inside = (found.raw_pits > 0.1) & (found.raw_pits < 0.9)
     np.testing.assert_array_equal(inside, found.raw_held)
     assert found.best_interval[0] <= found.best_interval[1]
+
+
+def test_a_review_is_of_what_meets_the_constraints():
+    study = optuna.create_study(sampler=calibrant.CalibratedSampler(seed=0))
+    for value, limit in ((0.1, 1.0), (3.0, -1.0), (0.2, np.inf), (2.0, 0.0)):
+        trial = study.ask(X)
+        trial.set_constraint("memory", limit)
+        study.tell(trial, value)
+    found = review(study)
+    assert found.best_value == 2.0
+    np.testing.assert_array_equal(found.best_so_far, [np.nan, 3.0, 3.0, 2.0])
+    assert figures.convergence(found.values, found.best_so_far).data
+
+
+def test_what_was_interrupted_has_not_failed():
+    study = optuna.create_study(sampler=calibrant.CalibratedSampler(seed=0))
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=2)
+    for attribute in (INTERRUPTED, "other"):
+        trial = study.ask(X)
+        trial.set_user_attr(attribute, True)
+        study.tell(trial, state=TrialState.FAIL)
+    assert review(study).failed == 1
 
 
 def test_a_review_of_a_maximisation_is_the_mirror_image():

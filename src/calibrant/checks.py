@@ -147,3 +147,11 @@ def _place(bad: np.ndarray) -> str:
     index = tuple(int(i) for i in np.argwhere(bad)[0])
     where = index[0] if len(index) == 1 else index
     return f" at position {where} ({int(bad.sum())} of {bad.size} break the rule)"
+
+
+def kind(name: str, value: object, kind: type, example: str) -> None:
+    """Raise unless a value is of a kind of which ``example`` is one."""
+    if not isinstance(value, kind):
+        raise TypeError(
+            f"`{name}` must be a {kind.__name__}, such as {example}, but got {value!r}."
+        )

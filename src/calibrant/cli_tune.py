@@ -80,6 +80,8 @@ def tune(
         )
         if report is not None and not report.parent.is_dir():
             raise ValueError(f"The folder of the report, {report.parent}, does not exist.")
+        if report is not None and report.is_dir():
+            raise ValueError(f"The report is a file, but {report} is a folder.")
         _print_space(space)
         if evaluated(study):
             console.print(f"Going on with {evaluated(study)} evaluations in {storage}.")

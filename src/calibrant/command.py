@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -57,9 +58,12 @@ class Command:
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
 
     def check(self, names: Sequence[str], jobs: int = 1) -> None:
-        """Raise unless the placeholders are just the parameters."""
+        """Raise unless there is such a program, and the placeholders are just the parameters."""
         if not self.arguments:
             raise ValueError("The program is missing: write it after `--`.")
+        program = self.arguments[0]
+        if not _placeholders(program) and shutil.which(program) is None:
+            raise ValueError(f"The program `{program}` is not there, or cannot be run.")
         if self.timeout is not None and not self.timeout > 0:
             raise ValueError(f"`timeout > 0` must hold, but got timeout={self.timeout}.")
         if "trial" in names:
@@ -215,12 +219,7 @@ def _last_number(text: str, source: str) -> float:
 
 def _field(text: str, name: str, source: str) -> float:
     """Return a field of the last JSON object that has it; ``a.b`` is a field, or one of another."""
-    decoder = json.JSONDecoder()
-    for start in reversed([place.start() for place in re.finditer(r"\{", text)]):
-        try:
-            found, _ = decoder.raw_decode(text, start)
-        except ValueError:
-            continue
+    for found in reversed(_objects(text)):
         for keys in ([name], name.split(".")):
             value = found
             for key in keys:
@@ -231,3 +230,16 @@ def _field(text: str, name: str, source: str) -> float:
                 except (TypeError, ValueError):
                     continue
     raise CommandFailed(f"no JSON object with a number `{name}` in {source}")
+
+
+def _objects(text: str) -> list[Any]:
+    """Return the JSON objects in a text, not those inside others."""
+    decoder, found, start = json.JSONDecoder(), [], text.find("{")
+    while start >= 0:
+        try:
+            value, end = decoder.raw_decode(text, start)
+            found.append(value)
+        except ValueError:
+            end = start + 1
+        start = text.find("{", end)
+    return found

@@ -140,7 +140,7 @@ def ribbon(
 
 def convergence(values: ArrayLike, best_so_far: ArrayLike) -> go.Figure:
     """Draw the outcomes of a search, and the best so far as a line."""
-    values, best = checks.finite("values", values), checks.finite("best_so_far", best_so_far)
+    values, best = checks.finite("values", values), checks.as_floats("best_so_far", best_so_far)
     if values.ndim != 1 or values.size == 0 or best.shape != values.shape:
         raise ValueError("`values` and `best_so_far` must be 1-D, not empty and equally long.")
     x = np.arange(1, values.size + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +29,8 @@ from calibrant.policy import (
     Suggestion,
 )
 from calibrant.recalibrate import Recalibrator
+
+_ROUNDING = 1e-6  # how far a told coordinate may be from the one asked for
 
 
 class Optimizer:
@@ -96,7 +99,7 @@ class Optimizer:
 
     def tell(self, x: ArrayLike, y: float) -> None:
         """Learn the outcome of an evaluation; NaN or ±inf: it failed, and is avoided now."""
-        point = checks.finite("x", x)
+        point = np.array(checks.finite("x", x))  # a copy: the caller may go on with the array
         if point.shape != (self._cube.dim,):
             raise ValueError(
                 f"`x` must have shape ({self._cube.dim},), but got shape {point.shape}."
@@ -106,8 +109,7 @@ class Optimizer:
         outcome = checks.as_floats("y", y)
         if y is None or outcome.shape != ():
             raise TypeError(f"`y` must be a number, but got {y!r}; NaN means a failed evaluation.")
-        (key,) = keys(point[None])
-        suggestion = self._pending.pop(key, None)
+        suggestion = self._asked(point)
         if np.isfinite(outcome) and suggestion is not None and suggestion.forecasts:
             self._outcomes = self._outcomes.record(suggestion.forecasts[0], outcome)
         self._told.append((point, float(outcome) if np.isfinite(outcome) else float("nan")))
@@ -132,7 +134,20 @@ class Optimizer:
         finite = [(x, y) for x, y in self._told if np.isfinite(y)]
         if not finite:
             raise ValueError("There is no best point before an evaluation has succeeded.")
-        return min(finite, key=lambda pair: pair[1])
+        x, y = min(finite, key=lambda pair: pair[1])
+        return x.copy(), y
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Fits hold functions, which cannot be pickled; they are made again.
+        return {**self.__dict__, "_fits": None}
+
+    def _asked(self, point: FloatArray) -> Suggestion | None:
+        """Return the suggestion that a told point was, which is no longer pending then."""
+        (key,) = keys(point[None])
+        if key not in self._pending:  # single precision on its way through another library
+            near = [k for k, s in self._pending.items() if np.abs(s.x - point).max() <= _ROUNDING]
+            key = near[0] if len(near) == 1 else key
+        return self._pending.pop(key, None)
 
     def _next(self) -> Suggestion:
         history = self._history()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 from optuna.distributions import (
@@ -24,7 +25,7 @@ def parse_space(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
     """Return Optuna distributions of parameters given as text, tuples, lists or distributions.
 
     * ``(low, high)``: a range, of integers if both are, else of floats; ``(low, high, "log")``
-    * ``["relu", "tanh"]``: choices
+    * ``["relu", "tanh"]``: choices, also as a tuple unless it starts with two numbers
     * ``"1e-5..1e-1:log"``: as on the command line, see :func:`parse_parameter`
     * any Optuna distribution
     """
@@ -83,6 +84,10 @@ def _distribution(name: str, value: Any) -> BaseDistribution:
             return _range(name, value)
         if len(value) == 3 and value[2] == "log":
             return _range(name, value[:2], log=True)
+        raise ValueError(
+            f"`{name}` starts like a range, but is none: {value!r}; write `(low, high)`, "
+            '`(low, high, "log")`, or choices as a list.'
+        )
     if isinstance(value, Sequence):
         return _choices(name, list(value))
     raise TypeError(f"`{name}` is neither a range nor choices: {value!r}; {_HELP}.")
@@ -91,7 +96,7 @@ def _distribution(name: str, value: Any) -> BaseDistribution:
 def _range(
     name: str, ends: tuple[float, ...], log: bool = False, step: float | None = None
 ) -> BaseDistribution:
-    low, high = ends
+    low, high = ends = tuple(_plain(end) for end in ends)
     if not all(math.isfinite(end) for end in ends):
         raise ValueError(f"Both ends of `{name}` must be finite, but got {low}..{high}.")
     if low > high:
@@ -117,7 +122,12 @@ def _choices(name: str, choices: list[Any]) -> CategoricalDistribution:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _plain(value: float) -> float:
+    """Return NumPy's numbers, and others, as Python's."""
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def _number(name: str, text: str, whole: str) -> float:

@@ -117,6 +117,10 @@ class Policy:
     patience: int | None = PATIENCE
 
     def __post_init__(self) -> None:
+        checks.kind("model", self.model, Model, "GaussianProcess()")
+        checks.kind("acquisition", self.acquisition, Acquisition, "ExpectedImprovement()")
+        if self.recalibrator is not None:
+            checks.kind("recalibrator", self.recalibrator, Recalibrator, "GaussianRecalibrator()")
         if self.patience is not None and checks.whole("patience", self.patience) < 1:
             raise ValueError(f"`patience >= 1` must hold, or None, but got {self.patience}.")
         if not isinstance(self.calibration_set, CalibrationSet | None):
@@ -232,23 +236,10 @@ class Policy:
         if objectives == 1:
             best = float(means[0].min())
             if history.pending.size:  # beside a running point, a hair's breadth is no improvement
-                best -= _BREADTH * float(np.std(beliefs[0].means))
+                best -= _BREADTH * _spread_of_the_good(means[0])
             belief = Belief(beliefs[0].fitted, shapes[0], best)
             return total([self.acquisition.criterion(belief, rng, cube), *criteria])
-        if not all(isinstance(one.fitted, GaussianBelief) for one in beliefs):
-            raise ValueError(
-                "Several objectives need a model that is a GaussianBelief, such as GaussianProcess."
-            )
-        weights = np.maximum(rng.dirichlet(np.ones(objectives)), 1e-2)  # Chebyshev scalarisation
-        ideal = means.min(axis=1)
-        best = (weights[:, None] * (means - ideal[:, None])).max(axis=0).min()
-        goals = [
-            Belief(belief.fitted, shape, float(low + best / weight))
-            for belief, shape, low, weight in zip(
-                beliefs, shapes[:objectives], ideal, weights, strict=True
-            )
-        ]
-        return total([scalarised_improvement(goals, weights), *criteria])
+        return total([_of_several(beliefs, shapes[:objectives], means, rng), *criteria])
 
 
 @cache
@@ -266,7 +257,13 @@ _LOG = logging.getLogger("calibrant")
 
 _MOST_DOUBT = 3.0  # times its std
 
-_BREADTH = 0.01  # of the spread of outcomes
+_BREADTH = 0.01  # of the spread of the good outcomes
+
+
+def _spread_of_the_good(means: FloatArray) -> float:
+    """Return the std of the best quarter: it shrinks as a search comes closer, that of all not."""
+    return float(np.std(np.sort(means)[: max(5, means.size // 4)]))
+
 
 _FEASIBILITY = ProbabilityOfImprovement(margin=0.0)  # a constraint is met where it falls below 0
 
@@ -305,13 +302,45 @@ def _believe(
     return _Believed(fitted, means)
 
 
+def _of_several(
+    beliefs: list[_Believed],
+    shapes: list[Forecast],
+    means: FloatArray,
+    rng: np.random.Generator,
+) -> Criterion:
+    """Return the expected improvement of several objectives, scalarised at random (Chebyshev)."""
+    if not all(isinstance(one.fitted, GaussianBelief) for one in beliefs):
+        raise ValueError(
+            "Several objectives need a model that is a GaussianBelief, such as GaussianProcess."
+        )
+    weights = np.maximum(rng.dirichlet(np.ones(len(beliefs))), 1e-2)
+    ideal = means.min(axis=1)
+    best = (weights[:, None] * (means - ideal[:, None])).max(axis=0).min()
+    goals = [
+        Belief(belief.fitted, shape, float(low + best / weight))
+        for belief, shape, low, weight in zip(beliefs, shapes, ideal, weights, strict=True)
+    ]
+    return scalarised_improvement(goals, weights)
+
+
 def _targets(history: History) -> list[tuple[FloatArray, FloatArray]]:
     """Return what is to be modelled, inputs and outcomes: objectives, then constraints."""
-    known = [np.isfinite(column) for column in history.constraints.T]
+    said = [~np.isnan(column) for column in history.constraints.T]
     return [
         *((history.X, y) for y in history.Y.T),
-        *((history.X[k], y[k]) for k, y in zip(known, history.constraints.T, strict=True)),
+        *(
+            (history.X[s], _finite(y[s]))
+            for s, y in zip(said, history.constraints.T, strict=True)
+            if s.any()
+        ),
     ]
+
+
+def _finite(limits: FloatArray) -> FloatArray:
+    """Return constraint values with ±inf as the largest size seen."""
+    sizes = np.abs(limits[np.isfinite(limits)])
+    largest = float(sizes.max(initial=0.0)) or 1.0
+    return np.clip(limits, -largest, largest)
 
 
 def _in_units(fitted: FittedModel, y: float) -> float:

@@ -77,8 +77,10 @@ def run(
             errors.append(error)
             trial.set_user_attr(ERROR_KEY, trial.user_attrs.get(ERROR_KEY) or repr(error))
             raise
-        if np.isfinite(value):
-            made.append(_copy(study, trial, value))
+        if not np.isfinite(value):
+            trial.set_user_attr(ERROR_KEY, f"the objective returned {value}")
+            return float("nan")  # which Optuna takes for a failure; it takes ±inf for outcomes
+        made.append(_copy(study, trial, value))
         return value
 
     def after(study: Study, trial: FrozenTrial) -> None:
@@ -152,6 +154,7 @@ def _signals(study: Study, on_interrupt: Callable[[], None] | None) -> Iterator[
 
     names = ["SIGINT"] if on_interrupt is None else ["SIGINT", "SIGTERM", "SIGHUP"]
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    numbers = [n for n in numbers if signal.getsignal(n) != signal.SIG_IGN]  # nohup means it
     before = {number: signal.signal(number, interrupt) for number in numbers}
     try:
         yield

@@ -22,6 +22,7 @@ from calibrant.gaussian import FloatArray
 from calibrant.history import History
 from calibrant.models.protocol import Model
 from calibrant.outcomes import Outcomes
+from calibrant.parameters import parse_space
 from calibrant.policy import (
     ACQUISITION,
     INITIAL,
@@ -63,8 +64,9 @@ class CalibratedSampler(BaseSampler):
         repeats: whether a setting may be evaluated twice.
         patience: after so many suggestions in a row that were no improvement the model is doubted
             more and more; None: never.
-        search_space: the parameters, where they are known beforehand; by default they are learned
-            from the trials, the first of which is then drawn at random.
+        search_space: the parameters, where they are known beforehand, as distributions or as
+            :func:`~calibrant.minimize` takes them; by default they are learned from the trials, the
+            first of which is then drawn at random.
         seed: of all random choices.
     """
 
@@ -79,7 +81,7 @@ class CalibratedSampler(BaseSampler):
         design: Design | str = Design.LATIN,
         repeats: bool = False,
         patience: int | None = PATIENCE,
-        search_space: Mapping[str, BaseDistribution] | None = None,
+        search_space: Mapping[str, Any] | None = None,
         seed: int | None = None,
     ) -> None:
         n_startup_trials = checks.whole("n_startup_trials", n_startup_trials)
@@ -91,7 +93,9 @@ class CalibratedSampler(BaseSampler):
         self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats, patience)
         self._n_startup_trials = n_startup_trials
         self._design = checks.choice("design", Design, design)
-        self._search_space = dict(search_space or {})
+        self._search_space = parse_space(search_space) if search_space else {}
+        if seed is not None and checks.whole("seed", seed) < 0:
+            raise ValueError(f"`seed >= 0` must hold, but got seed={seed}.")
         self._seed = seed
         self._rng = np.random.default_rng(seed)
         self._lock = threading.RLock()
@@ -154,7 +158,9 @@ class CalibratedSampler(BaseSampler):
         """Forecast each objective at some parameters: raw, and as if it were minimised."""
         with self._lock:
             self._archive.update(study)
-            space = self._archive.space(self._archive.search_space())
+            if not (searched := self._archive.search_space()):
+                raise ValueError("A forecast needs a finished trial with something to choose.")
+            space = self._archive.space(searched)
             history = self._archive.history(space, len(study.directions), [])
             if not history.Y.size:
                 raise ValueError("A forecast needs a finished trial with a finite value.")

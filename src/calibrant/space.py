@@ -24,6 +24,7 @@ from calibrant.cube import MIDDLE, Axis, Cube
 from calibrant.gaussian import FloatArray
 
 _FAR = 10.0  # cubes away: no outcome there tells anything about this one
+_FEW = 16  # values of a list that may be a parent before its values were seen again
 _LISTED = 256  # values that the search goes through one by one; longer lists are rounded to
 
 # A parameter's value as Optuna stores it: a float; of a category, its index.
@@ -101,6 +102,11 @@ class Space:
                     del kept[name]
         return kept
 
+    def is_whole(self, params: Internal) -> bool:
+        """Whether all parameters are there that exist given the others."""
+        every = {name: params.get(name, np.nan) for name in self.coordinates}
+        return self.existing(every).keys() <= params.keys()
+
     def _absent(self, X: FloatArray) -> NDArray[np.bool_]:
         """Return which coordinates do not exist; the vectorised form of :meth:`existing`."""
         columns = {name: column for column, name in enumerate(self.coordinates)}
@@ -170,7 +176,8 @@ def conditions(
 
     A parameter is conditional if some trials have it and some do not; its parent is one with a list
     of values each of which always, or never, goes with it: rather one that always exists, and one
-    with few values. Values not seen yet are taken to go with it: the next trial will tell.
+    with few values. Values not seen yet are taken to go with it: the next trial will tell. A long
+    list whose values are seldom seen twice would explain anything: it is no parent.
     """
     found: dict[str, Condition] = {}
     parents = {name: values for name, dist in distributions.items() if (values := _listed(dist))}
@@ -187,7 +194,8 @@ def conditions(
             seen = [params.get(parent) for params in trials]
             present = {value for value, there in zip(seen, has, strict=True) if there}
             absent = {value for value, there in zip(seen, has, strict=True) if not there}
-            if parent != child and not present & absent:
+            chance = len(every) > _FEW and 2 * len(present | absent) > len(trials)
+            if parent != child and not present & absent and not chance:
                 found[child] = Condition(parent, frozenset(({*every} | present) - absent))
                 break
     return found
@@ -271,13 +279,14 @@ def _stepped(
         distribution,
         axis,
         lambda value: (np.round((value - low) / step) + 0.5) / count,
-        lambda u: min(_tidy(low + index(u) * step), high),  # 204 steps of 0.1 are more than 20.4
+        lambda u: _tidy(low + index(u) * step, distribution, high),
     )
 
 
-def _tidy(value: float) -> float:
-    """Return 0.3 for 0.30000000000000004."""
-    return float(f"{value:.14g}")
+def _tidy(value: float, distribution: BaseDistribution, high: float) -> float:
+    """Return 0.3 for 0.30000000000000004, but no value that the distribution does not have."""
+    tidy = float(f"{value:.14g}")
+    return tidy if distribution._contains(tidy) else min(value, high)  # 204 · 0.1 is above 20.4
 
 
 def _log(value: float, start: float, span: float) -> float:

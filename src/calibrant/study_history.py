@@ -63,6 +63,11 @@ def internal_params(trial: FrozenTrial) -> dict[str, float]:
     }
 
 
+def every_trial(study: Study, states: tuple[TrialState, ...] | None = None) -> list[FrozenTrial]:
+    """Return a study's trials: all, where Hyperband shows a sampler those of one bracket."""
+    return study._storage.get_all_trials(study._study_id, deepcopy=False, states=states)
+
+
 def signs(study: Study) -> FloatArray:
     """Return what turns each objective into one to be minimised: 1 or −1."""
     return np.array([-1.0 if d == StudyDirection.MAXIMIZE else 1.0 for d in study.directions])
@@ -72,6 +77,7 @@ class Record(NamedTuple):
     """A finished trial, as far as the search is concerned."""
 
     finished: tuple[float, int]  # when, and the trial's number
+    ran: bool  # until it ended or was pruned: else there may be parameters it never came to
     params: dict[str, float]
     values: FloatArray | None  # to be minimised; None: it gave nothing that can be used
     at_least: float  # of a trial that gave nothing: a bound on its value, or NaN
@@ -94,7 +100,7 @@ class Archive:
 
     def update(self, study: Study) -> None:
         """Read the trials that have finished since last time."""
-        trials = study.get_trials(deepcopy=False)
+        trials = every_trial(study)
         if not self._is_of(study, trials):
             self.records, self._distributions = {}, {}
             self._rows_of, self._read = None, []
@@ -130,20 +136,25 @@ class Archive:
 
     def search_space(self) -> dict[str, BaseDistribution]:
         """Return all parameters met so far, with the range each had last."""
-        numbers = sorted(self._distributions)
-        every = union([self._distributions[number] for number in numbers])
+        every = union([self._distributions[number] for number in sorted(self._distributions)])
         # A parameter that no recent trial has, without a condition that would explain it, was
         # taken out of the objective.
+        numbers = sorted(n for n, record in self.records.items() if record.ran)
+        if not numbers:
+            return every
         recent = {name for number in numbers[-_RECENT:] for name in self._distributions[number]}
         if every.keys() <= recent:
             return every
-        explained = conditions(every, [record.params for record in self.records.values()])
+        explained = conditions(every, self._seen())
         return {name: d for name, d in every.items() if name in recent or name in explained}
 
     def space(self, distributions: Mapping[str, BaseDistribution]) -> Space:
         """Return the cube of some parameters, with what trials tell about which exist when."""
-        params = [record.params for record in self.records.values()]
-        return Space(distributions, conditions(distributions, params))
+        return Space(distributions, conditions(distributions, self._seen()))
+
+    def _seen(self) -> list[dict[str, float]]:
+        """Return parameters that went together."""
+        return [record.params for record in self.records.values() if record.ran]
 
     def outcomes(self, objectives: int) -> tuple[Outcomes, ...]:
         """Return the online calibration set of each objective."""
@@ -154,7 +165,12 @@ class Archive:
     def history(self, space: Space, objectives: int, pending: Sequence[Internal]) -> History:
         """Return what is known, as points of a space."""
         known = [number for number, record in self.records.items() if record.values is not None]
-        failed = [number for number, record in self.records.items() if record.values is None]
+        # A trial that failed before it had all its parameters says nothing about any point.
+        failed = [
+            number
+            for number, record in self.records.items()
+            if record.values is None and space.is_whole(record.params)
+        ]
         names = sorted({name for number in known for name in self.records[number].constraints})
         X = self._points(space, known)
         running = np.array([space.row(p) for p in pending]).reshape(-1, space.cube.dim)
@@ -192,7 +208,7 @@ class Archive:
 def running_points(study: Study, but: int) -> list[tuple[int, dict[str, float]]]:
     """Return numbers and points of all other trials under evaluation, wherever they run."""
     points = []
-    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+    for trial in every_trial(study, (TrialState.RUNNING,)):
         suggestion = stored(trial)
         params = internal_params(trial) if suggestion is None else suggestion.params
         if trial.number != but and params:
@@ -208,17 +224,26 @@ def _record(trial: FrozenTrial, flip: FloatArray) -> Record:
     elif trial.state == TrialState.PRUNED and trial.intermediate_values:
         last = trial.intermediate_values[max(trial.intermediate_values)]
         at_least = float(flip[0] * last) if np.isfinite(last) else float("nan")
-    constraints = {name: v for name, v in trial.constraints.items() if np.isfinite(v)}
     forecasts: tuple[Forecast, ...] = ()
     scores = None
     # A forecast counts if it was of the point that was then evaluated. Parameters that turned out
     # not to exist, or that nobody knew of, do not change what was said about this outcome.
     if values is not None and suggestion is not None and _agree(suggestion.params, params):
-        forecasts = suggestion.forecasts
+        # A trial may have been copied from a study with other objectives.
+        forecasts = suggestion.forecasts if len(suggestion.forecasts) == values.size else ()
         if forecasts:
             each = [float(f.score(y)) for f, y in zip(forecasts, values, strict=True)]
             scores = np.clip(each, -SCORE_LIMIT, SCORE_LIMIT)
-    return Record(_finished(trial), params, values, at_least, constraints, forecasts, scores)
+    return Record(
+        _finished(trial),
+        trial.state != TrialState.FAIL,
+        params,
+        values,
+        at_least,
+        dict(trial.constraints),
+        forecasts,
+        scores,
+    )
 
 
 def _agree(one: Internal, other: Internal) -> bool:

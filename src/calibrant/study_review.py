@@ -12,7 +12,7 @@ from optuna.trial import TrialState
 from calibrant.gaussian import FloatArray
 from calibrant.policy import SHOWN
 from calibrant.sampler import CalibratedSampler
-from calibrant.study_history import Archive, signs
+from calibrant.study_history import INTERRUPTED, Archive, signs
 
 COVERAGE = 0.8  # of the intervals that are shown
 
@@ -27,7 +27,7 @@ class Review:
 
     numbers: list[int]
     values: FloatArray
-    best_so_far: FloatArray
+    best_so_far: FloatArray  # NaN before the first that meets all constraints
     best_number: int
     best_value: float
     best_params: dict[str, Any]
@@ -68,11 +68,13 @@ def review(study: Study) -> Review:
     if not known:
         raise ValueError("No trial of the study has finished with a finite value.")
     values = np.array([sign * r.values[0] for r in known.values() if r.values is not None])
-    best_so_far = sign * np.minimum.accumulate(sign * values)
     # As in Optuna, the best is among those that meet all constraints, if any does.
     feasible = [all(limit <= 0.0 for limit in r.constraints.values()) for r in known.values()]
     penalty = np.where(feasible, 0.0, np.inf) if any(feasible) else 0.0
     best_number = list(known)[int(np.argmin(sign * values + penalty))]
+    lowest = np.minimum.accumulate(sign * values + penalty)
+    best_so_far = np.where(np.isinf(lowest), np.nan, sign * lowest)
+    failed = study.get_trials(deepcopy=False, states=(TrialState.FAIL,))
     recalibrator, rows = SHOWN, []
     forecast_numbers = [number for number, record in known.items() if record.forecasts]
     for number in forecast_numbers:
@@ -106,7 +108,7 @@ def review(study: Study) -> Review:
         best_value=float(values[list(known).index(best_number)]),
         best_params=best_params,
         best_interval=best_interval,
-        failed=len(study.get_trials(deepcopy=False, states=(TrialState.FAIL,))),
+        failed=sum(INTERRUPTED not in trial.user_attrs for trial in failed),
         forecast_numbers=forecast_numbers,
         outcomes=outcomes,
         raw_pits=raw_pits,

@@ -24,7 +24,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from calibrant.command import Command, CommandFailed
-from calibrant.parameters import parse_space
+from calibrant.parameters import describe, parse_space
 from calibrant.running import ERROR_KEY, Listener, evaluated, quiet_optuna, run
 from calibrant.sampler import CalibratedSampler
 from calibrant.storage import open_storage
@@ -131,7 +131,23 @@ def open_study(
             f"The stored study `{study_name}` is to {study.direction.name.lower()}, not to "
             f"{direction}; choose another name."
         )
+    _check_kinds(study, distributions)
     return study
+
+
+def _check_kinds(study: Study, distributions: Mapping[str, BaseDistribution]) -> None:
+    """Raise if a parameter has changed its kind or choices: Optuna would fail every trial."""
+    for trial in study.get_trials(deepcopy=False):
+        for name in distributions.keys() & trial.distributions.keys():
+            before, now = trial.distributions[name], distributions[name]
+            try:
+                optuna.distributions.check_distribution_compatibility(before, now)
+            except ValueError:
+                raise ValueError(
+                    f"`{name}` was {describe(before)} in the stored study `{study.study_name}` and "
+                    f"is now {describe(now)}; a range may change, kind and choices may not: choose "
+                    "another name or storage."
+                ) from None
 
 
 def same_job(study: Study, **job: Any) -> None:
@@ -141,7 +157,8 @@ def same_job(study: Study, **job: Any) -> None:
     names of parameters, and on the command line the program and how its result is read.
     """
     known = study.user_attrs.get(_JOB)
-    if known is None:
+    succeeded = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
+    if known is None or not succeeded:  # nothing to mix up yet: it may have been a slip
         study.set_user_attr(_JOB, job)
         return
     for part in known.keys() & job.keys():

@@ -24,6 +24,7 @@ class FittedModel(Protocol):
         ...
 
 
+@runtime_checkable
 class Model(Protocol):
     """Anything that can be fitted; ``fit`` returns a fitted model and changes nothing else."""
 
