@@ -8,7 +8,7 @@ from calibrant.models import RBF, Additive, GaussianProcess, Matern52, Periodic
 
 DIM = 3
 LENGTHS = {False: [0.6], True: [0.4, 0.9, 1.7]}
-EFFECT, ODDS = 0.35, 2.5
+EFFECT, ODDS, LEVEL = 0.35, 2.5, 0.7
 CATEGORIES = {"numbers": (), "one label": (1,), "labels only": (0, 1, 2)}
 
 
@@ -24,7 +24,7 @@ def categorical(request):
 
 @pytest.fixture(params=[RBF, Matern52], ids=["rbf", "matern52"])
 def kernel(request, per_dimension, categorical):
-    return Additive(per_dimension, categorical, whole=request.param)
+    return Additive(per_dimension, categorical, request.param, LEVEL)
 
 
 @pytest.fixture
@@ -45,8 +45,8 @@ def test_it_is_the_weighted_mean_of_scikit_learns(per_dimension):
     for whole, make in there.items():
         effects = np.mean([make(EFFECT)(X[:, [i]], Y[:, [i]]) for i in range(DIM)], axis=0)
         lengths = LENGTHS[per_dimension] * (1 if per_dimension else DIM)
-        expected = (make(lengths)(X, Y) + ODDS * effects) / (1 + ODDS)
-        kernel = Additive(per_dimension, whole=whole)
+        expected = LEVEL + (make(lengths)(X, Y) + ODDS * effects) / (1 + ODDS)
+        kernel = Additive(per_dimension, whole=whole, level=LEVEL)
         theta = np.log([*LENGTHS[per_dimension], EFFECT, ODDS])
         C, _ = kernel.with_inputs(theta, Y)(X)
         np.testing.assert_allclose(C, expected, rtol=1e-12)
@@ -85,12 +85,32 @@ def test_the_gradient_by_inputs(kernel, theta, categorical):
 def test_with_one_input_there_are_no_effects_beside_the_whole():
     X, theta = np.random.default_rng(8).random((5, 1)), np.log([0.3])
     assert Additive().parameter_names(1) == ["lengthscale"]
+    kernel, whole = Additive(level=LEVEL), Matern52()
     np.testing.assert_array_equal(
-        Additive().on_itself(X)(theta)[0], Matern52().on_itself(X)(theta)[0]
+        kernel.on_itself(X)(theta)[0], LEVEL + whole.on_itself(X)(theta)[0]
     )
     np.testing.assert_array_equal(
-        Additive().with_inputs(theta, X)(X)[0], Matern52().with_inputs(theta, X)(X)[0]
+        kernel.with_inputs(theta, X)(X)[0], LEVEL + whole.with_inputs(theta, X)(X)[0]
     )
+
+
+def test_a_level_unlike_the_mean_of_outcomes_is_learned():
+    # A valley at 0.1 that was looked at ten times, and two looks at the plain at 1.
+    X = np.concatenate([0.1 + 0.002 * np.arange(10), [0.5, 0.7]])[:, None]
+    y = np.where(X[:, 0] < 0.3, 0.0, 1.0)
+    far = {
+        level: GaussianProcess(Additive(level=level), "standardise").at(
+            np.log([0.05, 1.0, 1e-4]), X, y
+        )
+        for level in (0.0, 100.0)
+    }
+    assert far[0.0].predict([[0.9]]).mean() == pytest.approx(y.mean(), abs=0.01)
+    # What a flat prior would give is the mean that least squares finds, weighed by K⁻¹.
+    C = Matern52().on_itself(X)(np.log([0.05]))[0] + 1e-4 * np.eye(12)
+    weights = np.linalg.solve(C, np.ones(12))
+    expected = weights @ y / weights.sum()
+    assert expected > 0.6
+    assert far[100.0].predict([[0.9]]).mean() == pytest.approx(expected, abs=0.02)
 
 
 def test_a_sum_in_many_dimensions_is_learned_from_few_outcomes():
@@ -116,3 +136,8 @@ def test_parameters_have_names():
 def test_a_periodic_whole_is_refused():
     with pytest.raises(ValueError, match="but got Periodic"):
         Additive(whole=Periodic)
+
+
+def test_a_level_with_a_negative_variance_is_refused():
+    with pytest.raises(ValueError, match="level"):
+        Additive(level=-1.0)

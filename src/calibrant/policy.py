@@ -257,7 +257,7 @@ _LOG = logging.getLogger("calibrant")
 
 _MOST_DOUBT = 3.0  # times its std
 
-_BREADTH = 0.01  # of the spread of the good outcomes
+_BREADTH = 0.03  # of the spread of the good outcomes
 
 
 def _spread_of_the_good(means: FloatArray) -> float:

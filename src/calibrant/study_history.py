@@ -169,7 +169,7 @@ class Archive:
         failed = [
             number
             for number, record in self.records.items()
-            if record.values is None and space.is_whole(record.params)
+            if record.values is None and (record.ran or space.is_whole(record.params))
         ]
         names = sorted({name for number in known for name in self.records[number].constraints})
         X = self._points(space, known)

@@ -1,8 +1,9 @@
-"""A kernel of effects of single inputs, beside one of all inputs together.
+"""A kernel of a function's level, of effects of single inputs, and of all inputs together.
 
 Most functions that people minimise are partly sums: each parameter has an effect of its own, and
 some interact. With a few dozen outcomes in ten dimensions the effects can be told, the rest hardly.
-How much of each there is, is learned.
+How much of each there is, is learned. So is the level around which the function moves: a search
+evaluates mostly where it is low, and the mean of its outcomes is not what to expect elsewhere.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibrant import checks
 from calibrant.gaussian import FloatArray
 from calibrant.models.kernels import (
     Kernel,
@@ -25,7 +27,7 @@ from calibrant.models.kernels import (
 
 @dataclass(frozen=True)
 class Additive(Kernel):
-    """(whole + odds · mean of effects) / (1 + odds).
+    """level + (whole + odds · mean of effects) / (1 + odds).
 
     The whole is a kernel of all inputs, with its own lengthscales; an effect the same kernel of one
     input, and all effects share a lengthscale.
@@ -34,11 +36,15 @@ class Additive(Kernel):
         per_dimension: as of any kernel; of the whole.
         categorical: as of any kernel.
         whole: the class of the kernel.
+        level: variance of the level, relative to the function's around it. With 0 the level is
+            known: it is the mean of the outcomes.
     """
 
     whole: type[Stationary] = Matern52
+    level: float = 1.0
 
     def __post_init__(self) -> None:
+        checks.not_negative("level", self.level)
         if issubclass(self.whole, Periodic):
             raise ValueError("`whole` must be RBF, Matern32 or Matern52, but got Periodic.")
 
@@ -49,7 +55,7 @@ class Additive(Kernel):
     def on_itself(self, X: FloatArray) -> OnItself:
         n, dim = X.shape
         if dim == 1:
-            return self._whole.on_itself(X)
+            return self._raised(self._whole.on_itself(X))
         below = np.tril_indices(n, -1)  # correlations are symmetric: half of them is enough
         squared = np.empty((dim, below[0].size))
         for i in range(dim):
@@ -67,8 +73,8 @@ class Additive(Kernel):
                 effects += effect
                 moved += slope() * row
             effects /= dim
-            C = np.ones((n, n))
-            C[below] = (1.0 - share) * whole + share * effects
+            C = np.full((n, n), 1.0 + self.level)
+            C[below] = self.level + (1.0 - share) * whole + share * effects
             C.T[below] = C[below]
 
             def pullback(M: FloatArray) -> FloatArray:
@@ -86,7 +92,7 @@ class Additive(Kernel):
     def with_inputs(self, theta: FloatArray, X: FloatArray) -> WithInputs:
         dim = X.shape[1]
         if dim == 1:
-            return self._whole.with_inputs(theta, X)
+            return self._raised(self._whole.with_inputs(theta, X))
         whole = self._whole.with_inputs(theta[:-2], X)
         inverse, share = np.exp(-2.0 * theta[-2]), _share(theta)
 
@@ -108,12 +114,21 @@ class Additive(Kernel):
                         by_x[:, i] += factor * (W * slope() * difference).sum(axis=1)
                 return by_x
 
-            return (1.0 - share) * C + (share / dim) * effects, pullback
+            return self.level + (1.0 - share) * C + (share / dim) * effects, pullback
 
         return forward
 
     def diagonal(self, theta: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return np.ones(x.shape[0]), np.zeros_like(x)
+        return np.full(x.shape[0], 1.0 + self.level), np.zeros_like(x)
+
+    def _raised(self, forward: OnItself) -> OnItself:
+        """Return a function of correlations with the level added."""
+
+        def raised(x: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
+            C, pullback = forward(x)
+            return self.level + C, pullback
+
+        return raised
 
     @property
     def _whole(self) -> Stationary:
