@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +71,13 @@ CHANGES: dict[str, dict[str, Any]] = {
     "one kernel, no turns: Matérn, a lengthscale a dimension": {
         "model": _turns(Additive(per_dimension=True))
     },
-    "no effects of single inputs": {
+    "neither effects of single inputs nor level": {
         "model": _turns(Matern52(), RBF(), Matern52(per_dimension=True))
     },
-    "neither turns nor effects": {"model": GaussianProcess()},
+    "no level: the mean of outcomes instead": {
+        "model": _turns(*(replace(kernel, level=0.0) for kernel in _KERNELS))
+    },
+    "neither turns nor effects nor level": {"model": GaussianProcess()},
     "outcomes standardised": {"model": _turns(*_KERNELS, outputs="standardise")},
     "maximum likelihood, no priors": {"model": _turns(*_KERNELS, priors=None)},
     "a design of 12 points": {"n_startup_trials": 12},
