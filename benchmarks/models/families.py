@@ -20,9 +20,14 @@ from calibrant.forecast import Forecast, Normal
 from calibrant.history import History
 from calibrant.models import GaussianProcess
 from calibrant.outcomes import Outcomes
-from calibrant.policy import MODEL, RECALIBRATOR, SHOWN, Policy
+from calibrant.policy import MODEL, RECALIBRATOR, Policy
+from calibrant.recalibrate import ChainRecalibrator, GaussianRecalibrator, OnlineRecalibrator
 
 TASKS = {task.name: task for task in (*functions(), *noisy())}
+# What recalibrates the forecasts online, the same for all families since the first was run.
+_SHOWN = ChainRecalibrator(
+    GaussianRecalibrator(strength=5.0, limit=4.0), OnlineRecalibrator(rate=0.03)
+)
 PROBLEMS = ("branin", "hartmann-6", "branin, noisy")
 FIRST, BUDGET = 5, 30
 
@@ -178,7 +183,7 @@ def _botorch(
 
 def _judged(forecasts: list[tuple[Forecast, float]]) -> dict[str, list[float]]:
     """Return PIT and CRPS of each forecast: the model's own, and as it would have been shown."""
-    shown = SHOWN
+    shown = _SHOWN
     found: dict[str, list[float]] = {k: [] for k in ("pit", "shown_pit", "crps", "shown_crps")}
     for raw, outcome in forecasts:
         for kind, forecast in (("", raw), ("shown_", shown.calibrate(raw))):

@@ -70,11 +70,11 @@ ACQUISITION = ExpectedImprovement()
 # What a model takes for noise may be structure, and then it sees no reason to leave a bad place.
 PATIENCE = 10
 
-# Intervals shown to people are recalibrated online: the guarantee is about these. Steps of 0.03
+# Intervals shown to people are recalibrated online: the guarantee is about these. Steps of 0.02
 # suit the tens to hundreds of outcomes of a search: larger ones play infinite ends in a short
 # run of bad luck. Location and scale are learned faster, and not from the size of outliers.
 SHOWN = ChainRecalibrator(
-    GaussianRecalibrator(strength=5.0, limit=4.0), OnlineRecalibrator(rate=0.03)
+    GaussianRecalibrator(strength=5.0, limit=4.0), OnlineRecalibrator(rate=0.02)
 )
 
 
