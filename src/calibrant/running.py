@@ -152,9 +152,12 @@ def _signals(study: Study, on_interrupt: Callable[[], None] | None) -> Iterator[
             on_interrupt()
         raise KeyboardInterrupt
 
-    names = ["SIGINT"] if on_interrupt is None else ["SIGINT", "SIGTERM", "SIGHUP"]
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    numbers = [n for n in numbers if signal.getsignal(n) != signal.SIG_IGN]  # nohup means it
+    numbers = [signal.SIGINT]
+    if on_interrupt is not None:
+        numbers.append(signal.SIGTERM)
+        # Windows has no terminals that hang up; under nohup it is to be ignored.
+        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
     before = {number: signal.signal(number, interrupt) for number in numbers}
     try:
         yield
