@@ -167,6 +167,15 @@ def test_neighbours_are_all_labels_and_all_of_a_few_values():
     assert len(neighbours) == 6 + 29
 
 
+def test_of_a_great_many_labels_some_are_neighbours():
+    count = 20_000
+    labels = Axis(tuple(((np.arange(count) + 0.5) / count).tolist()), categorical=True)
+    neighbours = Cube((labels,)).neighbours(np.array([labels.values[7]]))
+    assert 400 < len(neighbours) < 1000
+    assert neighbours.min() < 0.01
+    assert neighbours.max() > 0.99
+
+
 def test_neighbours_among_many_values_are_near_and_ever_further():
     x = np.array([MANY.values[70]])
     steps = np.rint(Cube((MANY,)).neighbours(x)[:, 0] * 200 - 0.5).astype(int) - 70

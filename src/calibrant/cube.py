@@ -155,7 +155,8 @@ class Cube:
     def neighbours(self, x: FloatArray) -> FloatArray:
         """Return the points that differ from x in one coordinate that has a list of values.
 
-        All categories; of ordered values the nearest, and others twice as far each time.
+        All categories, or an even choice of a great many: those not seen yet are all alike. Of
+        ordered values the nearest, and others twice as far each time.
         """
         moved: list[FloatArray] = []
         for column, (axis, grid) in enumerate(zip(self.axes, self._grids, strict=True)):
@@ -163,7 +164,8 @@ class Cube:
                 continue
             here = int(np.argmin(np.abs(grid - x[column])))
             if axis.categorical or grid.size <= _FEW:
-                others = np.delete(np.arange(grid.size), here)
+                every = np.linspace(0, grid.size - 1, min(grid.size, _MANY)).astype(np.intp)
+                others = every[every != here]
             else:
                 jumps = 2 ** np.arange(int(np.log2(grid.size)) + 1)
                 others = here + np.concatenate([-jumps, jumps])
@@ -177,6 +179,7 @@ class Cube:
 SMALL = 2000  # points of a finite cube that can all be looked at
 MIDDLE = 0.5  # where a coordinate is that does not exist
 _KRONECKER = 10  # dimensions up to which the sequence is even on every axis
+_MANY = 500  # categories, beyond which only some are tried
 _FEW = 16  # values that are all tried; of more, a logarithmic selection reaches every one in steps
 
 
