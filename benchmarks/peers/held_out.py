@@ -1,4 +1,4 @@
-"""Tasks on which nothing was chosen: written when the defaults were final, and only measured on.
+"""Tasks on which nothing was chosen: they are only measured on.
 
 The suite found calibrant's defaults, so that its lead there is flattered. These are of the same
 kinds, and other functions, tables, data and models.

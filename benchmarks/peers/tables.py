@@ -247,9 +247,10 @@ regret over the evaluations after the first five. Systems that know no condition
 
 **What meets what**, declared beforehand: systems that need at most 0.3 CPU seconds an ask meet the whole suite 20 times;
 the others a fixed part of it, 10 times (Vizier, three minutes a run: 5); 100 evaluations are for that part and the strongest
-systems (Ax, three minutes a run: 5 times; HEBO, six minutes: 3). The suite was also used to choose calibrant's defaults: kernels on its functions,
-patience and what each acquisition learns on nearly all of its tasks, from other first points. That flatters calibrant, so
-that there are **held-out tasks** too: written when the defaults were final, and used for nothing but their table."""
+systems (Ax, three minutes a run: 5 times; HEBO, six minutes: 3). The suite was also used to choose calibrant's defaults:
+kernels on its functions, the level, patience and what each acquisition learns on nearly all of its tasks, from other first
+points. That flatters calibrant, so that there are **held-out tasks** too, on which nothing was chosen. (They are older than the
+learned level, which was chosen on the suite; with it calibrant's regret on them is 0.446, and was 0.428.)"""
 
 
 if __name__ == "__main__":
