@@ -48,8 +48,12 @@ def execute(name: str, n: int, most: int, seed: int) -> dict:
     width = np.geomspace(0.3, 0.03, n)[:, None]
     near = np.clip(centre + width * rng.standard_normal((n, dim)), 0.0, 1.0)
     history = np.where(np.arange(n)[:, None] % 3 == 0, rng.random((n, dim)), near)
-    processes = tuple(replace(process, most_outcomes=most) for process in MODEL.processes)
-    # Without patience: what is compared is what a process is given.
+    # Without the learned level and patience, which are younger than the results: what is compared
+    # is how many outcomes a process is given.
+    processes = tuple(
+        replace(process, most_outcomes=most, kernel=replace(process.kernel, level=0.0))
+        for process in MODEL.processes
+    )
     optimizer = Optimizer(dim, model=Rotation(processes), patience=None, seed=seed)
     outcomes = [evaluate(x) for x in history]
     for x, y in zip(history, outcomes, strict=True):

@@ -17,7 +17,7 @@ DEFAULT = GaussianProcess().most_outcomes
 
 HEAD = f"""# Large histories
 
-Searches that go on from n evaluations, a third of them anywhere and the others around the best of 3,000 random points, ever closer. The default model is
+Searches that go on from n evaluations, a third of them anywhere and the others around the best of 3,000 random points, ever closer. The default model, without the learned level, is
 fitted to at most so many of them (`most_outcomes`): the best, the latest, and an even choice of the others. Then {ASKS} asks, on
 {", ".join(PROBLEMS)}; {len(SEEDS)} seeds each, the same histories for all.
 
