@@ -90,6 +90,8 @@ def test_arguments_are_filled_in_and_never_seen_by_a_shell():
         ('{"val.loss": 0.5}', "val.loss"),
         ('{"loss": 0.5}\n{"loss": true}', "loss"),
         ('{"loss": 0.5, "history": [{"epoch": 1, "loss": 5.0}, {"loss": 7.0}]}', "loss"),
+        ('{"metrics": {"loss": 0.5}}', "loss"),
+        ('{"loss": null, "of": [{"loss": 7.0}, {"loss": 0.5}]}', "loss"),
         ('set {1, 2} {"loss": 0.5} {"val": {"loss": 7.0}} }', "loss"),
     ],
 )

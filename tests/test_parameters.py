@@ -84,6 +84,7 @@ def test_python_values():
         ({"x": 3}, TypeError, "neither a range nor choices"),
         ({"x": (2.0, 1.0)}, ValueError, "low <= high"),
         ({"x": []}, ValueError, "no choices"),
+        ({"x": ()}, ValueError, "no choices"),
         ({"x": (0.0, float("inf"))}, ValueError, "finite"),
         ({"x": (0.1, 1.0, "LOG")}, ValueError, "starts like a range"),
         ({"x": (1, 8, 2)}, ValueError, "choices as a list"),
@@ -98,3 +99,9 @@ def test_numbers_of_numpy_are_numbers():
     space = parse_space({"n": (np.int64(1), np.int64(8)), "x": (np.float32(0), np.float32(1))})
     assert space == {"n": IntDistribution(1, 8), "x": FloatDistribution(0.0, 1.0)}
     assert type(space["n"].low) is int
+    (choice, _) = parse_space({"n": [np.int64(1), np.int64(2)]})["n"].choices
+    assert type(choice) is int
+
+
+def test_a_tuple_of_one_number_is_one_choice():
+    assert parse_space({"n": (5,)}) == {"n": CategoricalDistribution((5,))}

@@ -177,7 +177,7 @@ def test_a_stored_study_of_another_direction_or_job_is_refused(tmp_path):
     study = open_study({}, url, "s", "maximize")
     same_job(study, program="a-slip.py", parameters=["x"])  # nothing has succeeded: no harm done
     same_job(study, program="a.py", parameters=["x"])
-    study.add_trial(optuna.create_trial(value=1.0))
+    study.add_trial(optuna.create_trial(state=TrialState.RUNNING))  # somebody works on it
     same_job(study, program="a.py", parameters=["x"])
     same_job(study, parameters=["x"])
     with pytest.raises(ValueError, match=r"its program is 'a\.py' and not 'b\.py'"):
@@ -199,6 +199,7 @@ def test_another_space_does_not_mix_with_a_stored_one(tmp_path):
     [
         (["relu", "tanh"], ["relu", "tanh", "gelu"], "was one of 'relu', 'tanh' .* 'gelu'"),
         ((0, 10), (0.0, 10.0), "was an integer from 0 to 10 .* now a number"),
+        ((1.0, 9.0), (1.0, 9.0, "log"), "now a number from 1 to 9, even in its logarithm"),
     ],
 )
 def test_another_kind_of_parameter_is_refused_before_a_trial_is_lost(tmp_path, before, now, said):
@@ -233,6 +234,16 @@ def test_a_signal_that_was_to_be_ignored_is_ignored():
         signal.signal(signal.SIGHUP, before)
     assert len(study.trials) == 2
     assert not stopped
+
+
+def test_choices_that_a_storage_would_change_are_refused(tmp_path):
+    url = f"sqlite:///{tmp_path}/study.db"
+    with (
+        pytest.warns(UserWarning, match="persistent storage"),
+        pytest.raises(ValueError, match=r"`h` may be \(64, 64\); give it a name"),
+    ):
+        calibrant.minimize(lambda p: 0.0, {"h": [(64, 64), (128,)]}, 6, storage=url)
+    assert calibrant.minimize(lambda p: 0.0, {"h": [True, None, "a", 2.5]}, 3, storage=url)
 
 
 def test_the_verbosity_of_optuna_is_left_as_it_was():

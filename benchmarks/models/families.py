@@ -182,7 +182,7 @@ def _botorch(
 
 
 def _judged(forecasts: list[tuple[Forecast, float]]) -> dict[str, list[float]]:
-    """Return PIT and CRPS of each forecast: the model's own, and as it would have been shown."""
+    """Return PIT and CRPS of each forecast: the model's own, and recalibrated online."""
     shown = _SHOWN
     found: dict[str, list[float]] = {k: [] for k in ("pit", "shown_pit", "crps", "shown_crps")}
     for raw, outcome in forecasts:

@@ -178,7 +178,7 @@ def _kernels_on_wine() -> Task:
         when(integer("degree", 2, 6), "kernel", "poly"),
         when(real("coef0", -2.0, 2.0), "kernel", "poly", "sigmoid"),
     )
-    return live.task("kernels on wine", space, loss, 0.5, "mixed", "conditional")
+    return live.task("kernels on wine", space, loss, 0.6521502, "mixed", "conditional")
 
 
 def _boosting_on_diabetes() -> Task:
@@ -198,4 +198,4 @@ def _boosting_on_diabetes() -> Task:
         integer("min_samples_leaf", 1, 50, log=True),
         real("max_features", 0.1, 1.0),
     )
-    return live.task("boosting on diabetes", space, loss, 50.0)
+    return live.task("boosting on diabetes", space, loss, 54.23647)

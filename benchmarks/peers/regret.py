@@ -36,6 +36,7 @@ def scales() -> dict[str, Scale]:
         lowest[result["task"]] = min(lowest[result["task"]], reached)
         if result["rival"] == YARDSTICK and result["budget"] == SHORT:
             left[result["task"]].append(reached)
-    # Of a live task nobody knows the minimum: it is the lowest that any rival has seen.
-    minima = {t: lowest[t] if "live" in TASKS[t].groups else TASKS[t].minimum for t in left}
+    # Of a live task nobody knows the minimum: a rival may have found a lower value.
+    minima = {t: TASKS[t].minimum for t in left}
+    minima |= {t: min(minima[t], lowest[t]) for t in left if "live" in TASKS[t].groups}
     return {t: Scale(minima[t], float(np.mean(ends)) - minima[t]) for t, ends in left.items()}

@@ -149,9 +149,7 @@ def _place(bad: np.ndarray) -> str:
     return f" at position {where} ({int(bad.sum())} of {bad.size} break the rule)"
 
 
-def kind(name: str, value: object, kind: type, example: str) -> None:
-    """Raise unless a value is of a kind of which ``example`` is one."""
-    if not isinstance(value, kind):
-        raise TypeError(
-            f"`{name}` must be a {kind.__name__}, such as {example}, but got {value!r}."
-        )
+def like(name: str, value: object, expected: type, example: str) -> None:
+    """Raise unless a value is an object of a class, of which ``example`` is one."""
+    if isinstance(value, type) or not isinstance(value, expected):
+        raise TypeError(f"`{name}` must be an object such as {example}, but got {value!r}.")

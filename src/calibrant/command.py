@@ -218,8 +218,11 @@ def _last_number(text: str, source: str) -> float:
 
 
 def _field(text: str, name: str, source: str) -> float:
-    """Return a field of the last JSON object that has it; ``a.b`` is a field, or one of another."""
-    for found in reversed(_objects(text)):
+    """Return a field of the last JSON object that has it; ``a.b`` is a field, or one of another.
+
+    Objects inside others come second: a history of epochs is no result.
+    """
+    for found in (*reversed(_objects(text)), *reversed(_objects(text, inner=True))):
         for keys in ([name], name.split(".")):
             value = found
             for key in keys:
@@ -232,8 +235,8 @@ def _field(text: str, name: str, source: str) -> float:
     raise CommandFailed(f"no JSON object with a number `{name}` in {source}")
 
 
-def _objects(text: str) -> list[Any]:
-    """Return the JSON objects in a text, not those inside others."""
+def _objects(text: str, inner: bool = False) -> list[Any]:
+    """Return the JSON objects in a text, those inside others only where asked for."""
     decoder, found, start = json.JSONDecoder(), [], text.find("{")
     while start >= 0:
         try:
@@ -241,5 +244,5 @@ def _objects(text: str) -> list[Any]:
             found.append(value)
         except ValueError:
             end = start + 1
-        start = text.find("{", end)
+        start = text.find("{", start + 1 if inner else end)
     return found

@@ -152,11 +152,11 @@ class Cube:
                 points = sobol.random_base2(int(np.ceil(np.log2(max(1, count)))))[:count]
         return self.snap(points)
 
-    def neighbours(self, x: FloatArray) -> FloatArray:
+    def neighbours(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Return the points that differ from x in one coordinate that has a list of values.
 
-        All categories, or an even choice of a great many: those not seen yet are all alike. Of
-        ordered values the nearest, and others twice as far each time.
+        All categories, of a great many some at random; of ordered values the nearest, and others
+        twice as far each time.
         """
         moved: list[FloatArray] = []
         for column, (axis, grid) in enumerate(zip(self.axes, self._grids, strict=True)):
@@ -164,8 +164,9 @@ class Cube:
                 continue
             here = int(np.argmin(np.abs(grid - x[column])))
             if axis.categorical or grid.size <= _FEW:
-                every = np.linspace(0, grid.size - 1, min(grid.size, _MANY)).astype(np.intp)
-                others = every[every != here]
+                others = np.delete(np.arange(grid.size), here)
+                if others.size > _MANY:
+                    others = rng.choice(others, _MANY, replace=False)
             else:
                 jumps = 2 ** np.arange(int(np.log2(grid.size)) + 1)
                 others = here + np.concatenate([-jumps, jumps])

@@ -18,8 +18,8 @@ class History:
     Args:
         X: evaluated points, (n, d).
         Y: their outcomes, (n, objectives), to be minimised.
-        constraints: their constraint values, (n, constraints); at most 0 is feasible, and ±inf is
-            as far beyond as can be. NaN: the evaluation did not say.
+        constraints: their constraint values, (n, constraints); at most 0 is feasible, and ±inf
+            modelled as the largest size seen. NaN: the evaluation did not say.
         online: for each objective the scores of outcomes under the forecasts made before them.
         failed: points whose evaluation gave nothing, (f, d).
         failed_at_least: for each, a value its outcome is not below; NaN: as bad as the worst.

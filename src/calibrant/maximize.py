@@ -53,7 +53,7 @@ def maximize(
     ends = _climb(criterion, cube, starts, rng)
     if cube.free.size < cube.dim:
         for _ in range(_ROUNDS):
-            changed = _best_changes(criterion, cube, ends)
+            changed = _best_changes(criterion, cube, ends, rng)
             if np.array_equal(changed, ends):
                 break
             ends = _climb(criterion, cube, changed, rng)
@@ -78,7 +78,7 @@ def _candidates(cube: Cube, rng: np.random.Generator, near: FloatArray) -> Float
         moves = rng.random((_AROUND, cube.dim)) < np.maximum(0.3, 2.0 / cube.dim)
         around = cube.snap(centres + width * moves * rng.standard_normal(centres.shape))
         groups.append(around)
-        groups.extend(cube.neighbours(x) for x in near[:2])
+        groups.extend(cube.neighbours(x, rng) for x in near[:2])
     return np.concatenate(groups)
 
 
@@ -158,9 +158,11 @@ def _wander(
     return points
 
 
-def _best_changes(criterion: Criterion, cube: Cube, points: FloatArray) -> FloatArray:
+def _best_changes(
+    criterion: Criterion, cube: Cube, points: FloatArray, rng: np.random.Generator
+) -> FloatArray:
     """Return each point, or the best that differs from it in one listed coordinate."""
-    options = [np.concatenate([x[None], cube.neighbours(x)]) for x in points]
+    options = [np.concatenate([x[None], cube.neighbours(x, rng)]) for x in points]
     values = np.split(
         criterion(np.concatenate(options))[0], np.cumsum([len(o) for o in options])[:-1]
     )

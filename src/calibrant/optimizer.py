@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,7 @@ class Optimizer:
         """Return the next point to evaluate."""
         suggestion = self._next()
         (key,) = keys(suggestion.x[None])
-        self._pending[key] = suggestion
+        self._pending[key] = replace(suggestion, fits=())  # which `_fits` has
         return suggestion.x.copy()
 
     def tell(self, x: ArrayLike, y: float) -> None:

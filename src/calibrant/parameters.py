@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -79,7 +80,7 @@ def _distribution(name: str, value: Any) -> BaseDistribution:
         return value
     if isinstance(value, str):
         return parse_values(name, value)
-    if isinstance(value, tuple) and all(_is_number(end) for end in value[:2]):
+    if isinstance(value, tuple) and len(value) > 1 and all(map(_is_number, value[:2])):
         if len(value) == 2:
             return _range(name, value)
         if len(value) == 3 and value[2] == "log":
@@ -116,6 +117,7 @@ def _range(
 def _choices(name: str, choices: list[Any]) -> CategoricalDistribution:
     if not choices:
         raise ValueError(f"`{name}` has no choices; {_HELP}.")
+    choices = [c.item() if isinstance(c, np.generic) else c for c in choices]
     if len(set(map(repr, choices))) < len(choices):
         raise ValueError(f"The choices of `{name}` must differ, but got {choices}.")
     return CategoricalDistribution(choices)

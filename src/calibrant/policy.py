@@ -117,10 +117,10 @@ class Policy:
     patience: int | None = PATIENCE
 
     def __post_init__(self) -> None:
-        checks.kind("model", self.model, Model, "GaussianProcess()")
-        checks.kind("acquisition", self.acquisition, Acquisition, "ExpectedImprovement()")
+        checks.like("model", self.model, Model, "GaussianProcess()")
+        checks.like("acquisition", self.acquisition, Acquisition, "ExpectedImprovement()")
         if self.recalibrator is not None:
-            checks.kind("recalibrator", self.recalibrator, Recalibrator, "GaussianRecalibrator()")
+            checks.like("recalibrator", self.recalibrator, Recalibrator, "GaussianRecalibrator()")
         if self.patience is not None and checks.whole("patience", self.patience) < 1:
             raise ValueError(f"`patience >= 1` must hold, or None, but got {self.patience}.")
         if not isinstance(self.calibration_set, CalibrationSet | None):

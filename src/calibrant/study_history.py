@@ -165,7 +165,7 @@ class Archive:
     def history(self, space: Space, objectives: int, pending: Sequence[Internal]) -> History:
         """Return what is known, as points of a space."""
         known = [number for number, record in self.records.items() if record.values is not None]
-        # A trial that failed before it had all its parameters says nothing about any point.
+        # A trial that failed before it had parameters says nothing about any point.
         failed = [
             number
             for number, record in self.records.items()
@@ -218,6 +218,8 @@ def running_points(study: Study, but: int) -> list[tuple[int, dict[str, float]]]
 
 def _record(trial: FrozenTrial, flip: FloatArray) -> Record:
     params, suggestion = internal_params(trial), stored(trial)
+    if trial.state == TrialState.FAIL and params and suggestion is not None:
+        params = {**suggestion.params, **params}  # what it would have asked for, had it not failed
     values, at_least = None, float("nan")
     if trial.state == TrialState.COMPLETE and np.all(np.isfinite(trial.values)):
         values = flip * np.array(trial.values)

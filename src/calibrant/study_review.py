@@ -69,7 +69,7 @@ def review(study: Study) -> Review:
         raise ValueError("No trial of the study has finished with a finite value.")
     values = np.array([sign * r.values[0] for r in known.values() if r.values is not None])
     # As in Optuna, the best is among those that meet all constraints, if any does.
-    feasible = [all(limit <= 0.0 for limit in r.constraints.values()) for r in known.values()]
+    feasible = [not any(limit > 0.0 for limit in r.constraints.values()) for r in known.values()]
     penalty = np.where(feasible, 0.0, np.inf) if any(feasible) else 0.0
     best_number = list(known)[int(np.argmin(sign * values + penalty))]
     lowest = np.minimum.accumulate(sign * values + penalty)

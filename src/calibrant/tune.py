@@ -118,6 +118,8 @@ def open_study(
 ) -> Study:
     """Return the study of that name, new or as it was left."""
     sampler = sampler or CalibratedSampler(search_space=distributions, seed=seed)
+    if storage is not None:
+        _check_storable(distributions)
     with quiet_optuna():
         study = optuna.create_study(
             storage=open_storage(storage),
@@ -135,6 +137,17 @@ def open_study(
     return study
 
 
+def _check_storable(distributions: Mapping[str, BaseDistribution]) -> None:
+    """Raise if a choice would come back from a storage as something else."""
+    for name, distribution in distributions.items():
+        for choice in getattr(distribution, "choices", ()):
+            if not isinstance(choice, bool | int | float | str | None):
+                raise ValueError(
+                    f"A storage keeps choices that are numbers, text, True, False or None, but "
+                    f"`{name}` may be {choice!r}; give it a name, and look it up in the objective."
+                )
+
+
 def _check_kinds(study: Study, distributions: Mapping[str, BaseDistribution]) -> None:
     """Raise if a parameter has changed its kind or choices: Optuna would fail every trial."""
     for trial in study.get_trials(deepcopy=False):
@@ -145,8 +158,8 @@ def _check_kinds(study: Study, distributions: Mapping[str, BaseDistribution]) ->
             except ValueError:
                 raise ValueError(
                     f"`{name}` was {describe(before)} in the stored study `{study.study_name}` and "
-                    f"is now {describe(now)}; a range may change, kind and choices may not: choose "
-                    "another name or storage."
+                    f"is now {describe(now)}; a range may change, but not its scale, nor choices "
+                    "or their order: use another name or storage."
                 ) from None
 
 
@@ -157,9 +170,10 @@ def same_job(study: Study, **job: Any) -> None:
     names of parameters, and on the command line the program and how its result is read.
     """
     known = study.user_attrs.get(_JOB)
-    succeeded = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
-    if known is None or not succeeded:  # nothing to mix up yet: it may have been a slip
-        study.set_user_attr(_JOB, job)
+    of_use = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
+    if known is None or not study.get_trials(deepcopy=False, states=of_use):
+        # Nothing to mix up: what was noted may have been a slip.
+        study.set_user_attr(_JOB, {**(known or {}), **job})
         return
     for part in known.keys() & job.keys():
         if known[part] != job[part]:
