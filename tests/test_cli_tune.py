@@ -108,6 +108,8 @@ def test_a_program_that_always_fails_stops_early(tmp_path, monkeypatch):
         (["-p", "x=0..1", "--jobs", "0", "--", "true", "{x}"], "n_jobs >= 1"),
         (["-p", "x=0..1", "--timeout", "-1", "--", "true", "{x}"], "timeout > 0"),
         (["-p", "x=0..1", "--storage", "s.db", "--", "true", "{x}"], "written as a URL"),
+        (["-p", "x=0..1", "--report", ".", "--", "true", "{x}"], "is a folder"),
+        (["-p", "x=0..1", "--report", "no/r.html", "--", "true", "{x}"], "does not exist"),
     ],
 )
 def test_mistakes_are_named_before_anything_runs(options, complaint, tmp_path, monkeypatch):

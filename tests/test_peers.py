@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from benchmarks.peers import regret, run
+from benchmarks.peers import held_out, regret, run
 from benchmarks.peers.adapters.worker import active, from_unit
 from benchmarks.peers.lines import append, read_lines
 from benchmarks.peers.rivals import RIVALS, Rival, Run, plan
@@ -43,6 +43,39 @@ def test_no_point_lies_below_the_minimum(task):
     found = [task.evaluate(settings, rng).mean for settings in task.first(300, 0)]
     assert min(found) >= task.minimum - 1e-6 * max(1.0, abs(task.minimum))
     assert np.ptp(found) > 0.0
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        held_out._schwefel(4),
+        held_out._eggholder(),
+        held_out._dixon_price(6),
+        held_out._zakharov(5),
+        held_out._griewank(8),
+        held_out._powell(20),
+        held_out._colville(),
+    ],
+    ids=lambda problem: problem.name,
+)
+def test_the_minimum_of_a_held_out_function_is_where_it_says(problem):
+    where = np.array(problem.where)
+    assert problem(where) == pytest.approx(problem.minimum, abs=1e-9)
+    low, high = np.array(problem.box).T
+    steps = 1e-4 * (high - low) * np.random.default_rng(0).standard_normal((200, problem.dim))
+    assert problem(np.clip(where + steps, low, high)).min() > problem.minimum
+
+
+def test_the_lightest_gearbox_breaks_no_constraint():
+    task = TASKS["speed reducer"]
+    lengths = {"l1": 7.3, "l2": 7.7153199, "d1": 3.3502147, "d2": 5.2866545}
+    lightest = {"face": 3.5, "module": 0.7, "teeth": 17, **lengths}
+    rng = np.random.default_rng(0)
+    assert task.evaluate(lightest, rng).mean == pytest.approx(task.minimum, rel=1e-6)
+    for name, length in lengths.items():  # a little thinner or shorter, and it costs more
+        if name != "l1":  # which is at its end already
+            broken = task.evaluate({**lightest, name: length - 0.001}, rng).mean
+            assert broken > task.minimum
 
 
 def test_first_points_depend_on_the_seed_alone():
@@ -149,8 +182,8 @@ def test_the_plan_holds_what_was_declared():
     assert runs["optuna-tpe", 30, False] == 20 * len(SUITE)
     assert runs["hebo", 30, False] == 10 * len(SUBSET)
     assert runs["hebo", 100, False] == 3 * len(SUBSET)
-    for budget, held_out in ((30, False), (30, True), (100, False)):  # what regret is measured by
-        assert runs["random", budget, held_out] >= runs["calibrant", budget, held_out]
+    for budget, fresh in ((30, False), (30, True), (100, False)):  # what regret is measured by
+        assert runs["random", budget, fresh] >= runs["calibrant", budget, fresh]
 
 
 def a_result(rival, values, seed=0, task="forrester", error=None):

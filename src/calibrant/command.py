@@ -18,6 +18,7 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -222,7 +223,7 @@ def _field(text: str, name: str, source: str) -> float:
 
     Objects inside others come second: a history of epochs is no result.
     """
-    for found in (*reversed(_objects(text)), *reversed(_objects(text, inner=True))):
+    for found in chain.from_iterable(reversed(_objects(text, inner)) for inner in (False, True)):
         for keys in ([name], name.split(".")):
             value = found
             for key in keys:
@@ -235,7 +236,7 @@ def _field(text: str, name: str, source: str) -> float:
     raise CommandFailed(f"no JSON object with a number `{name}` in {source}")
 
 
-def _objects(text: str, inner: bool = False) -> list[Any]:
+def _objects(text: str, inner: bool) -> list[Any]:
     """Return the JSON objects in a text, those inside others only where asked for."""
     decoder, found, start = json.JSONDecoder(), [], text.find("{")
     while start >= 0:
