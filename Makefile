@@ -69,6 +69,7 @@ peers-environments: $(PEERS:%=.venv-peers/%/.installed)
 peers: peers-environments  ## calibrant beside other systems: what is missing of it, and its page (hours)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.peers.run
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.peers.variants
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.peers.shown
 	.venv-peers/own/bin/python -m benchmarks.peers.tables
 
 # torch goes first, pinned: nothing that follows may choose another build of it.

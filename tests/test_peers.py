@@ -12,6 +12,9 @@ from benchmarks.peers.lines import append, read_lines
 from benchmarks.peers.rivals import RIVALS, Rival, Run, plan
 from benchmarks.peers.suite import HELD_OUT, SUBSET, SUITE, TASKS
 from benchmarks.peers.tasks import choice, integer, real, when
+from scipy.special import ndtr
+
+from calibrant import GaussianRecalibrator, IdentityRecalibrator, Normal, scores
 
 KNOWN = [t for t in TASKS.values() if t.groups & {"functions", "mixed"} and "live" not in t.groups]
 KNOWN = [t for t in KNOWN if "tables" not in t.groups]
@@ -306,3 +309,33 @@ def test_calibrated_beside_uncalibrated_searches(fabricated_variants):
     assert "| expected improvement | 8 | 100.0% | 0.0% | 0.0078 | -0.2500 " in section
     assert "1 / 0" in section
     assert "lower confidence bound |" not in section  # not run
+
+
+def test_what_recalibrates_shown_intervals_is_judged_by_what_was_shown():
+    from benchmarks.peers import shown
+
+    made = [(Normal(0.0, 1.0), y) for y in (0.0, 1.0, 2.0, -3.0)]
+    error, held, infinite, crps = shown.judge(IdentityRecalibrator(), made)
+    assert (held, infinite) == (0.5, 0.0)  # within 1.28 stds
+    assert crps == pytest.approx(np.mean([f.crps(y) for f, y in made]), rel=1e-3)
+    assert error == pytest.approx(scores.calibration_score([ndtr(y) for _, y in made]), rel=1e-3)
+    wider = shown.judge(
+        GaussianRecalibrator(strength=1.0), [(Normal(0.0, 1.0), 3.0 * (-1) ** k) for k in range(40)]
+    )
+    assert wider[1] > 0.5  # what was missed at first is held once the spread is learned
+
+
+def test_the_section_on_shown_intervals_compares_settings_on_the_same_searches(monkeypatch):
+    from benchmarks.peers import shown
+
+    def line(variant, crps):
+        judged = {name: [0.1, 0.8, 0.0, crps] for name in shown.SETTINGS}
+        return {"variant": variant, "judged": judged | {shown.OWN: [0.4, 0.6, 0.0, 2.0]}}
+
+    known = [line(v, crps) for v in ("default", "pi", "lcb") for crps in (1.0, 4.0)]
+    monkeypatch.setattr(shown, "load", lambda: known)
+    text = shown.section()
+    assert "| the model's own | 0.400 · 60% · 0.0% · 1.000 (1.000) |" in text
+    assert "| **both, as shown** | 0.100 · 80% · 0.0% · 1.000 (1.250) |" in text
+    monkeypatch.setattr(shown, "load", lambda: [])
+    assert shown.section().endswith("Not run yet.")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from benchmarks.peers import ablation, calibration
+from benchmarks.peers import ablation, calibration, shown
 from benchmarks.peers.regret import YARDSTICK, scales
 from benchmarks.peers.rivals import PARTS, RIVALS, Run, plan
 from benchmarks.peers.run import FIRST, load
@@ -34,7 +34,7 @@ def main() -> None:
             others = [r for r in found if r not in shared.rivals]
             parts += [f"## {part.title}", summary(shared, part.budget)]
             parts += [line for r in others if (line := on_fewer_runs(found, r, part.tasks))]
-    parts += [calibration.section(), ablation.section()]
+    parts += [calibration.section(), shown.section(), ablation.section()]
     for budget in (30, 100):
         if OURS in (found := curves(budget)):
             parts += [f"## Each task, {budget} evaluations", per_task(found)]

@@ -13,7 +13,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +26,10 @@ from benchmarks.peers.run import FIRST
 from benchmarks.peers.suite import SUITE, TASKS
 from calibrant import CalibratedSampler, GaussianRecalibrator, scores
 from calibrant.acquisition import ProbabilityOfImprovement, QuantileBound
+from calibrant.forecast import Forecast
 from calibrant.models import RBF, Additive, GaussianProcess, Kernel, Matern52, Rotation
 from calibrant.policy import SHOWN
+from calibrant.recalibrate import Recalibrator
 from calibrant.study_history import Archive
 from calibrant.terminal import progress_bar
 
@@ -90,8 +92,15 @@ CHANGES: dict[str, dict[str, Any]] = {
 VARIANTS |= CHANGES
 
 
-def execute(name: str, task_name: str, seed: int) -> dict[str, Any]:
+def execute(name: str, task: str, seed: int) -> dict[str, Any]:
     """Return what is to be kept of one search."""
+    study, values = search(name, task, seed)
+    found = {"variant": name, "task": task, "seed": seed, "values": values}
+    return found | _scores(forecasts(study))
+
+
+def search(name: str, task_name: str, seed: int) -> tuple[OptunaStudy, list[float]]:
+    """Return a search and the mean outcomes of its points."""
     task = TASKS[task_name]
     rng = np.random.default_rng([seed, 1])
     study = OptunaStudy(list(task.space), seed, BUDGET, sampler(name, seed))
@@ -101,26 +110,24 @@ def execute(name: str, task_name: str, seed: int) -> dict[str, Any]:
         evaluation = task.evaluate(settings, rng)
         values.append(float(f"{evaluation.mean:.7g}"))
         study.tell(settings, evaluation.outcome)
-    return {
-        "variant": name,
-        "task": task_name,
-        "seed": seed,
-        "values": values,
-        **_forecasts(study),
-    }
+    return study, values
 
 
-def _forecasts(study: OptunaStudy) -> dict[str, list[float]]:
-    """Return PIT and CRPS of each forecast: the model's own, and as it would have been shown."""
-    archive, shown = Archive(), SHOWN
+def forecasts(study: OptunaStudy) -> Iterator[tuple[Forecast, float]]:
+    """Yield what the model forecast of each point before it was evaluated, and the outcome."""
+    archive = Archive()
     archive.update(study.study)
-    found: dict[str, list[float]] = {k: [] for k in ("pit", "shown_pit", "crps", "shown_crps")}
     for record in archive.records.values():
-        if record.values is None or not record.forecasts:
-            continue
-        raw, outcome = record.forecasts[0], record.values[0]
-        calibrated = shown.calibrate(raw)
-        for kind, forecast in (("", raw), ("shown_", calibrated)):
+        if record.values is not None and record.forecasts:
+            yield record.forecasts[0], record.values[0]
+
+
+def _scores(forecasts: Iterable[tuple[Forecast, float]]) -> dict[str, list[float]]:
+    """Return PIT and CRPS of each forecast: the model's own, and as it would have been shown."""
+    shown: Recalibrator = SHOWN
+    found: dict[str, list[float]] = {k: [] for k in ("pit", "shown_pit", "crps", "shown_crps")}
+    for raw, outcome in forecasts:
+        for kind, forecast in (("", raw), ("shown_", shown.calibrate(raw))):
             found[f"{kind}pit"].append(round(float(forecast.cdf(outcome)), 4))
             found[f"{kind}crps"].append(float(f"{scores.crps(forecast, outcome):.4g}"))
         shown = shown.observe(raw, outcome)
