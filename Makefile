@@ -70,6 +70,7 @@ peers: peers-environments  ## calibrant beside other systems: what is missing of
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.peers.run
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.peers.variants
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.peers.shown
+	.venv-peers/own/bin/python -m benchmarks.peers.regret
 	.venv-peers/own/bin/python -m benchmarks.peers.tables
 
 # torch goes first, pinned: nothing that follows may choose another build of it.

@@ -6,10 +6,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from benchmarks.peers import held_out, regret, run
+from benchmarks.peers import evidence, held_out, regret, run
 from benchmarks.peers.adapters.worker import active, from_unit
 from benchmarks.peers.lines import append, read_lines
-from benchmarks.peers.rivals import RIVALS, Rival, Run, plan
+from benchmarks.peers.rivals import RIVALS, Part, Rival, Run, plan
 from benchmarks.peers.suite import HELD_OUT, SUBSET, SUITE, TASKS
 from benchmarks.peers.tasks import choice, integer, real, when
 from scipy.special import ndtr
@@ -157,25 +157,41 @@ DEEDS = {
 }
 
 
-@pytest.mark.parametrize("deed", DEEDS)
-def test_a_rival_that_fails_has_a_result_that_says_so(deed, tmp_path, monkeypatch):
-    code, error = DEEDS[deed]
-    script = tmp_path / "fake.py"
-    folder = str(run.RESULTS.parent / "adapters")
-    script.write_text(ADAPTER.format(folder=folder, deed=code))
+def a_rival(code, folder, monkeypatch):
+    script = folder / "fake.py"
+    script.write_text(code)
 
     class Fake(Rival):
         python = sys.executable
 
     monkeypatch.setitem(RIVALS, "fake", Fake("own", str(script), fast=True))
-    monkeypatch.setattr(run, "TIME_LIMIT", 2 if deed == "hangs" else 60)
     monkeypatch.setattr(run, "_workers", {})
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_a_rival_that_fails_has_a_result_that_says_so(deed, tmp_path, monkeypatch):
+    code, error = DEEDS[deed]
+    folder = str(run.RESULTS.parent / "adapters")
+    a_rival(ADAPTER.format(folder=folder, deed=code), tmp_path, monkeypatch)
+    monkeypatch.setattr(run, "TIME_LIMIT", 2 if deed == "hangs" else 60)
     result = run.execute(Run("fake", "forrester", 10, 0))
     assert result["error"] == error
     assert len(result["values"]) == (7 if error else 10)
     assert json.loads(json.dumps(result)) == result
     for worker in run._workers.values():
         worker.close()
+
+
+def test_a_rival_that_does_not_start_is_told_of_and_not_kept(tmp_path, monkeypatch, capsys):
+    a_rival("import nothing_of_this_name", tmp_path, monkeypatch)
+    missing = Run("fake", "forrester", 10, 0)
+    result = run.execute(missing)
+    assert result["values"] == []
+    assert result["error"].endswith("No module named 'nothing_of_this_name'")
+    monkeypatch.setattr(run, "RESULTS", tmp_path)
+    run.keep(result)
+    assert not list(tmp_path.glob("*.jsonl"))
+    assert "fake did not start on forrester" in capsys.readouterr().out
 
 
 def test_the_plan_holds_what_was_declared():
@@ -213,6 +229,7 @@ def fabricated(monkeypatch):
     ]
     for module in (tables, regret):
         monkeypatch.setattr(module, "load", lambda: iter(results))
+    monkeypatch.setattr(regret, "units", lambda: {"forrester": {"mean": m + 4.0}})
     return tables
 
 
@@ -242,7 +259,8 @@ def test_a_run_that_ended_early_keeps_what_it_had_reached(fabricated):
     found = fabricated.curves(30)
     assert found["hebo"]["forrester"][0].shape == (30,)
     assert found["hebo"]["forrester"][0][-1] == pytest.approx(2.0)
-    assert fabricated.failed(30)["hebo"] == 1
+    shared = fabricated.common(found, ["hebo"], ["forrester"], 2)
+    assert fabricated.failed(shared, 30)["hebo"] == 1
 
 
 def test_the_summary_orders_rivals_and_says_how_far_apart_they_are(fabricated):
@@ -255,8 +273,7 @@ def test_the_summary_orders_rivals_and_says_how_far_apart_they_are(fabricated):
     text = fabricated.summary(found, 30)
     assert text.index("calibrant") < text.index("| random") < text.index("| hebo")
     assert "hebo: 1" in text
-    low, high = fabricated.interval(found, found.final[1] - found.final[0])
-    assert low <= -0.625 <= high
+    assert "Against the best other system of this table, random" in text
 
 
 def test_a_rival_with_fewer_runs_is_compared_on_those(fabricated):
@@ -267,6 +284,65 @@ def test_a_rival_with_fewer_runs_is_compared_on_those(fabricated):
     assert "hebo has a mean regret of 1.500, calibrant on the same runs 0.250" in line
     assert "lower in 100% and higher in 0% of 1 runs" in line
     assert fabricated.on_fewer_runs(found, "hebo", ["forrester", "beale"]) is None
+
+
+def test_tasks_are_compared_on_the_runs_that_all_share(fabricated, monkeypatch):
+    part = Part("", 30, ("forrester",), 2, ("calibrant", "hebo", "ax"), {})
+    monkeypatch.setattr(fabricated, "PARTS", (part,))
+    found = fabricated.curves(30)
+    table = fabricated.per_task(found, 30)
+    assert "| forrester | 2 | 1.000 | **0.375** | 1.750 |" in table
+    del found["hebo"]["forrester"][0]  # met once, planned twice
+    assert "| forrester | 2 | 1.000 | **0.375** |  |" in fabricated.per_task(found, 30)
+    shared = fabricated.common(found, ["calibrant"], ["forrester"], 2)
+    fewer, absent = fabricated.rest(found, shared, part)
+    assert fewer.startswith("On fewer runs (1 of each task or more), hebo")
+    assert absent == "Planned for this table, and not run on all of its tasks: ax."
+
+
+def test_intervals_over_other_tasks_are_wider():
+    by_task = [np.array([m - 0.1, m, m + 0.1]) for m in (-2.0, 0.0, 1.0)]
+    these, others = (evidence.estimate(by_task, tasks_too) for tasks_too in (False, True))
+    assert these.mean == others.mean == pytest.approx(-1 / 3)
+    assert others.low < these.low < these.mean < these.high < others.high
+    assert these.high - these.low == pytest.approx(4 * 0.1 * np.sqrt(2 / 3) / 3, rel=0.2)
+
+
+@pytest.mark.parametrize("logs", [False, True])
+def test_coded_settings_are_the_settings(logs, monkeypatch):
+    monkeypatch.syspath_prepend(run.RESULTS.parent / "adapters")  # as rivals' own processes have it
+    import coding
+
+    space = [
+        real("x", 0.01, 100.0, log=True),
+        integer("n", 1, 64, log=True),
+        integer("k", -3, 3),
+        choice("c", "a", "b", "c"),
+    ]
+    for settings in (
+        {"x": 0.5, "n": 7, "k": -3, "c": "c"},
+        {"x": 100.0, "n": 64, "k": 0, "c": "a"},
+    ):
+        decoded = coding.decode(space, coding.encode(space, settings, logs), logs)
+        assert decoded == pytest.approx(settings) if logs else decoded == settings
+    assert coding.limits(space[3]) == (0, 2)
+
+
+def test_random_search_is_a_stream_of_its_own_for_each_task(monkeypatch):
+    ends = [regret.random_search(name, 0) for name in ("branin", "branin", "branin, noisy")]
+    assert ends[0] == ends[1] != ends[2]  # the same function
+    monkeypatch.setattr(regret, "SEARCHES", 8)
+    unit = regret.measure("branin")
+    reached = [regret.random_search("branin", seed) for seed in range(8)]
+    assert unit["mean"] == pytest.approx(np.mean(reached), rel=1e-6)
+    assert unit["error"] == pytest.approx(np.std(reached, ddof=1) / np.sqrt(8), rel=0.05)
+
+
+def test_all_tasks_have_a_unit_and_all_systems_say_what_they_are():
+    assert set(regret.units()) == set(TASKS)
+    for name, unit in regret.units().items():
+        assert unit["mean"] > TASKS[name].minimum
+    assert all(rival.about(name).endswith(".") for name, rival in RIVALS.items())
 
 
 def test_tasks_that_a_rival_lacks_leave_it_out(fabricated):
@@ -304,9 +380,9 @@ def test_calibrated_beside_uncalibrated_searches(fabricated_variants):
     np.testing.assert_allclose(found.all_changes, np.full(8, -0.25))
     assert found.p["forrester"] == pytest.approx(2 / 2**8)
     assert found.errors[1] > 3 * found.errors[0]
-    assert found.crps == pytest.approx(0.75)
+    assert found.crps == pytest.approx((0.75, 0.75))
     section = fabricated_variants.section()
-    assert "| expected improvement | 8 | 100.0% | 0.0% | 0.0078 | -0.2500 " in section
+    assert "| expected improvement | 8 | 100.0% | 0.0% | 0.0078 | -0.250 " in section
     assert "1 / 0" in section
     assert "lower confidence bound |" not in section  # not run
 

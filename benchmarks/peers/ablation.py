@@ -6,7 +6,8 @@ import numpy as np
 
 from benchmarks.peers import variants
 from benchmarks.peers.calibration import areas_and_ends, results
-from calibrant.paper.metrics import estimate, paired_p
+from benchmarks.peers.evidence import estimate
+from calibrant.paper.metrics import paired_p
 
 
 def section() -> str:
@@ -19,12 +20,14 @@ def section() -> str:
         if not keys:
             continue
         ours, theirs = (areas_and_ends(part, keys) for part in (default, changed))
-        area, end = (estimate(b - a) for a, b in zip(ours, theirs, strict=True))
+        tasks = [np.array([task == t for t, _ in keys]) for task in dict(keys)]
+        area, end = (
+            estimate([(b - a)[task] for task in tasks]) for a, b in zip(ours, theirs, strict=True)
+        )
         better = np.mean(theirs[1] < ours[1])
         worse = np.mean(theirs[1] > ours[1])
         rows.append(
-            f"| {label} | {len(keys)} | {end.mean:+.3f} ({end.low:+.3f} to {end.high:+.3f}) | {better:.0%} / {worse:.0%} | "
-            f"{paired_p(theirs[1], ours[1]):.2g} | {area.mean:+.3f} ({area.low:+.3f} to {area.high:+.3f}) |"
+            f"| {label} | {len(keys)} | {end} | {better:.0%} / {worse:.0%} | {paired_p(theirs[1], ours[1]):.2g} | {area} |"
         )
     return "\n".join([HEAD, "", *TABLE_HEAD, *rows]) if rows else f"{HEAD} Not run yet."
 

@@ -5,7 +5,8 @@
 
 A line says which rival met which task with which seed and budget, the mean outcomes of the points
 it evaluated, and the CPU seconds of its asks. The first five points are told, the same to all. A
-rival that raises or runs out of time has a line that says so.
+rival that raises or runs out of time has a line that says so; one that does not even start has
+none, and what it said is printed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import json
 import os
 import select
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -43,11 +45,12 @@ class Worker:
     """A rival's process, which serves one run after the other."""
 
     def __init__(self, rival: Rival) -> None:
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._process = subprocess.Popen(
             [rival.python, rival.script],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._said,
             env={**os.environ, **ONE_THREAD, "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"},
         )
         self.deadline = float("inf")
@@ -72,9 +75,15 @@ class Worker:
             raise RivalFailed(answer["error"])
         return answer
 
+    def last_words(self) -> str:
+        """Return the last line that the process wrote to its standard error."""
+        self._said.seek(0)
+        return self._said.read().decode(errors="replace").strip().rpartition("\n")[2]
+
     def close(self) -> None:
         self._process.kill()
         self._process.wait()
+        self._said.close()
 
 
 _workers: dict[str, Worker] = {}  # of this process: the last rival's, kept for its next run
@@ -109,14 +118,24 @@ def execute(run: Run) -> dict[str, Any]:
             means.append(evaluation.mean)
             worker.call(tell={"settings": settings, "outcome": evaluation.outcome})
     except RivalFailed as problem:
-        error = str(problem)
-        _workers.pop(run.rival).close()
+        error, worker = str(problem), _workers.pop(run.rival)
+        if not means:
+            error = f"{error}. {worker.last_words()}"
+        worker.close()
     return {
         **run._asdict(),
         "values": [float(f"{value:.7g}") for value in means],
         "seconds": round(float(np.mean(seconds)), 5) if seconds else None,
         "error": error,
     }
+
+
+def keep(result: dict[str, Any]) -> None:
+    """Append a result, unless the rival did not even start: its environment is to be mended."""
+    if result["values"]:
+        append(RESULTS / f"{result['rival']}.jsonl", result)
+    else:
+        print(f"{result['rival']} did not start on {result['task']}: {result['error']}")
 
 
 def load() -> Iterator[dict[str, Any]]:
@@ -159,8 +178,7 @@ def main() -> None:
     with ProcessPoolExecutor(given.jobs) as pool, progress_bar() as bar:
         all_runs = bar.add_task("runs", total=len(missing))
         for future in as_completed([pool.submit(execute, run) for run in missing]):
-            result = future.result()
-            append(RESULTS / f"{result['rival']}.jsonl", result)
+            keep(future.result())
             bar.advance(all_runs)
 
 

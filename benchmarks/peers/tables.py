@@ -11,8 +11,9 @@ import numpy as np
 from scipy.stats import rankdata
 
 from benchmarks.peers import ablation, calibration, shown
-from benchmarks.peers.regret import YARDSTICK, scales
-from benchmarks.peers.rivals import PARTS, RIVALS, Run, plan
+from benchmarks.peers.evidence import estimate
+from benchmarks.peers.regret import scales
+from benchmarks.peers.rivals import PARTS, RIVALS, Part, Run, plan
 from benchmarks.peers.run import FIRST, load
 from benchmarks.peers.suite import TASKS
 from calibrant.paper.metrics import paired_p
@@ -31,13 +32,13 @@ def main() -> None:
         found = curves(part.budget)
         shared = common(found, list(RIVALS), part.tasks, part.repetitions)
         if OURS in shared.rivals:
-            others = [r for r in found if r not in shared.rivals]
             parts += [f"## {part.title}", summary(shared, part.budget)]
-            parts += [line for r in others if (line := on_fewer_runs(found, r, part.tasks))]
+            parts += rest(found, shared, part)
     parts += [calibration.section(), shown.section(), ablation.section()]
     for budget in (30, 100):
         if OURS in (found := curves(budget)):
-            parts += [f"## Each task, {budget} evaluations", per_task(found)]
+            parts += [f"## Each task, {budget} evaluations", per_task(found, budget)]
+    parts += ["## The systems", systems()]
     README.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     print(README)
 
@@ -84,13 +85,16 @@ class Common(NamedTuple):
     final: np.ndarray  # (rivals, runs), regret at the end
     area: np.ndarray  # (rivals, runs), mean regret after the first points
 
+    def by_task(
+        self, values: np.ndarray, group: Callable[[str], bool] = lambda _: True
+    ) -> list[np.ndarray]:
+        """Return the values of the runs of each task."""
+        return [values[[t == task for t, _ in self.runs]] for task in self.tasks if group(task)]
+
     def mean(self, values: np.ndarray, group: Callable[[str], bool] = lambda _: True) -> float:
         """Return the mean over tasks of the mean over their runs."""
-        by_task = defaultdict(list)
-        for (task, _), value in zip(self.runs, values, strict=True):
-            if group(task):
-                by_task[task].append(value)
-        return float(np.mean([np.mean(v) for v in by_task.values()])) if by_task else np.nan
+        means = [v.mean() for v in self.by_task(values, group)]
+        return float(np.mean(means)) if means else np.nan
 
 
 def common(found: Curves, rivals: Sequence[str], tasks: Sequence[str], repetitions: int) -> Common:
@@ -113,7 +117,7 @@ def common(found: Curves, rivals: Sequence[str], tasks: Sequence[str], repetitio
 
 def summary(found: Common, budget: int) -> str:
     ranks = np.array([rankdata(column) for column in found.final.T]).T
-    seconds, failures = cpu_seconds(budget), failed(budget)
+    seconds, failures = cpu_seconds(found, budget), failed(found, budget)
     groups = [g for g in GROUPS if any(g in TASKS[t].groups for t in found.tasks)]
     head = ["", "mean regret", "mean rank", "mean area", "CPU ms an ask", *groups]
     lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
@@ -144,19 +148,37 @@ def summary(found: Common, budget: int) -> str:
         if wrong
         else ""
     )
-    return "\n".join([note, "", *lines, "", lead(found, ranks)]) + ended
+    told = [lead(found, ranks)]
+    if UNCALIBRATED in found.rivals:
+        told += ["", f"Against itself without calibration: {against(found, UNCALIBRATED)}."]
+    return "\n".join([note, "", *lines, "", *told]) + ended
 
 
 def lead(found: Common, ranks: np.ndarray) -> str:
-    """Return how far calibrant is ahead of, or behind, the best of the others."""
+    """Return how far calibrant is ahead of, or behind, the best other system of the table."""
     others = [r for r in found.rivals if r not in (OURS, UNCALIBRATED)]
     second = min(others, key=lambda r: found.mean(found.final[found.rivals.index(r)]))
     i, j = found.rivals.index(OURS), found.rivals.index(second)
-    low, high = interval(found, ranks[i] - ranks[j])
+    rank = estimate(found.by_task(ranks[i] - ranks[j]))
     return (
-        f"Against the best of the others, {second}: {against(found, second)}; mean rank "
-        f"{found.mean(ranks[i] - ranks[j]):+.2f} ({low:+.2f} to {high:+.2f})."
+        f"Against the best other system of this table, {second}: {against(found, second)}; mean rank "
+        f"{rank.mean:+.2f} ({rank.low:+.2f} to {rank.high:+.2f})."
     )
+
+
+def rest(found: Curves, shared: Common, part: Part) -> list[str]:
+    """Return what can be said of systems that belong in a table and have not met it often enough."""
+    lines, absent = [], []
+    for rival in (*part.rivals, *part.fewer):
+        if rival not in shared.rivals:
+            line = on_fewer_runs(found, rival, part.tasks)
+            lines += [line] if line else []
+            absent += [] if line else [rival]
+    if absent:
+        lines.append(
+            f"Planned for this table, and not run on all of its tasks: {', '.join(absent)}."
+        )
+    return lines
 
 
 def on_fewer_runs(found: Curves, rival: str, tasks: Sequence[str]) -> str | None:
@@ -176,80 +198,91 @@ def against(found: Common, rival: str) -> str:
     """Return calibrant's regret less a rival's, with intervals and a paired test."""
     i, j = found.rivals.index(OURS), found.rivals.index(rival)
     difference = found.final[i] - found.final[j]
-    low, high = interval(found, difference)
-    hard_low, hard_high = interval(found, difference, tasks_too=True)
+    by_task = found.by_task(difference)
+    these, others = estimate(by_task), estimate(by_task, tasks_too=True)
     share = found.mean(found.final[i]) / found.mean(found.final[j]) - 1.0
+    means = np.array([values.mean() for values in by_task])
     return (
-        f"mean regret {found.mean(difference):+.3f} ({low:+.3f} to {high:+.3f} over repetitions, {hard_low:+.3f} to "
-        f"{hard_high:+.3f} over tasks and repetitions; {share:+.0%}), lower in {np.mean(difference < 0):.0%} and higher "
+        f"mean regret {these.mean:+.3f} ({these.low:+.3f} to {these.high:+.3f} over repetitions, {others.low:+.3f} to "
+        f"{others.high:+.3f} over tasks and repetitions; {share:+.0%}), lower in {np.mean(difference < 0):.0%} and higher "
         f"in {np.mean(difference > 0):.0%} of {difference.size} runs (Wilcoxon p = "
-        f"{paired_p(found.final[i], found.final[j]):.2g})"
+        f"{paired_p(found.final[i], found.final[j]):.2g} over runs, {paired_p(means, np.zeros_like(means)):.2g} over task means)"
     )
 
 
-def interval(found: Common, values: np.ndarray, tasks_too: bool = False) -> tuple[float, float]:
-    """Return a 95 % bootstrap interval of the mean over tasks: repetitions are drawn again."""
-    rng = np.random.default_rng(0)
-    by_task = [values[[t == task for t, _ in found.runs]] for task in found.tasks]
-    drawn = []
-    for _ in range(2000):
-        means = np.array([rng.choice(v, v.size).mean() for v in by_task])
-        drawn.append(rng.choice(means, means.size).mean() if tasks_too else means.mean())
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return float(low), float(high)
-
-
-def per_task(found: Curves) -> str:
-    rivals = [r for r in RIVALS if r in found and r != YARDSTICK]
-    lines = ["| task | " + " | ".join(rivals) + " |", "|---|" + "---:|" * len(rivals)]
-    for task in TASKS:
-        ends = [
-            max(0.0, np.mean([c[-1] for c in found[r][task].values()]))
-            if task in found[r]
-            else np.nan
+def per_task(found: Curves, budget: int) -> str:
+    """Return the mean regret on each task of the systems that have met it as often as planned."""
+    rivals = [r for r in RIVALS if r in found]
+    often = {t: p.repetitions for p in PARTS if p.budget == budget for t in p.tasks}
+    lines = ["| task | runs | " + " | ".join(rivals) + " |", "|---|---:|" + "---:|" * len(rivals)]
+    for task, least in often.items():
+        shared = common(found, rivals, [task], least)
+        if not shared.rivals:
+            continue
+        ends = dict(zip(shared.rivals, np.maximum(shared.final.mean(axis=1), 0.0), strict=True))
+        cells = [
+            ""
+            if r not in ends
+            else f"**{ends[r]:.3f}**"
+            if ends[r] == min(ends.values())
+            else f"{ends[r]:.3f}"
             for r in rivals
         ]
-        if not np.all(np.isnan(ends)):
-            lowest = np.nanmin(ends)
-            cells = [
-                "" if np.isnan(e) else f"**{e:.3f}**" if e == lowest else f"{e:.3f}" for e in ends
-            ]
-            lines.append(f"| {task} | " + " | ".join(cells) + " |")
+        lines.append(f"| {task} | {len(shared.runs)} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def cpu_seconds(budget: int) -> dict[str, float]:
+def cpu_seconds(found: Common, budget: int) -> dict[str, float]:
+    """Return the mean CPU seconds an ask of each system on some tasks."""
     times: dict[str, list[float]] = defaultdict(list)
     for result in load():
-        if result["budget"] == budget and result["seconds"] is not None:
+        if result["budget"] == budget and result["task"] in found.tasks and result["seconds"]:
             times[result["rival"]].append(result["seconds"])
     return {rival: float(np.mean(values)) for rival, values in times.items()}
 
 
-def failed(budget: int) -> dict[str, int]:
-    count: dict[str, int] = defaultdict(int)
-    for result in load():
-        count[result["rival"]] += result["budget"] == budget and result["error"] is not None
-    return count
+def failed(found: Common, budget: int) -> dict[str, int]:
+    """Return how many runs of each system on some tasks ended early."""
+    return Counter(
+        result["rival"]
+        for result in load()
+        if result["budget"] == budget and result["task"] in found.tasks and result["error"]
+    )
+
+
+def systems() -> str:
+    """Return what each system is, in the words of its adapter."""
+    lines = [
+        f"| {name} | {rival.about(name)} | [{rival.environment}](environments/{rival.environment}.txt) |"
+        for name, rival in RIVALS.items()
+    ]
+    return "\n".join(["|  | what it is | versions |", "|---|---|---|", *lines])
 
 
 HEAD = """\
 # calibrant beside its peers
 
-`make peers` creates the environments, runs what is missing and rewrites this page; `python -m benchmarks.peers.tables`
-only rewrites it. Raw results, one JSON line a run: [results](results).
+`make peers` (Python 3.11: some rivals have no wheels for later ones) creates the environments, runs what is missing and
+rewrites this page; `python -m benchmarks.peers.tables` only rewrites it. Raw results, one JSON line a run: [results](results).
 
-**How it is measured.** Every system has its own default settings, one thread, and an environment of its own; all are told
-the same five first points (a Latin hypercube) with their outcomes, and choose the rest. They are judged by the *mean* outcome
-of the best point they evaluated, also where what they were told was noisy. Normalised regret: 0 is the minimum, 1 what
-random search reaches on average with 30 evaluations (with 100 it solves some tasks, and would be no measure). Area: the mean
-regret over the evaluations after the first five. Systems that know no conditions see a box in which some parameters do not matter.
+**How it is measured.** Every system has its own default settings but for its start, one thread, and an environment of its own
+([the systems](#the-systems)). All are told the same five first points (a Latin hypercube) with their outcomes, which take the
+place of any points that a system would draw before it uses its model, and choose the rest. They are judged by the lowest
+*mean* outcome of the points they evaluated, also where what they were told was noisy: by what they found, not by what they
+would recommend. A run may take half an hour. Systems that know no conditions see a box in which some parameters do not matter.
+
+**Normalised regret**: 0 is the minimum, 1 what random search reaches on average with 30 evaluations ([units](units.json): of
+1,000 searches, of 30 where a model is trained; with 100 evaluations it solves some tasks, and would be no measure). Area: the
+mean regret over the evaluations after the first five. Intervals are of 95 %, by bootstrap: *over repetitions* they are about
+these tasks, *over tasks and repetitions* about others like them. A p over runs takes the tasks as given, too.
 
 **What meets what**: systems that need at most 0.2 CPU seconds an ask meet the whole suite 20 times; the others a fixed part
-of it, declared before any of them was run, 10 times (Vizier, three minutes a run: 5). 100 evaluations are for that part and the
-strongest systems with 30, some of which need minutes a run and meet it less often (BoTorch and Ax 5 times, HEBO 3). The suite was also used to choose calibrant's defaults:
-kernels on its functions, the level, patience and what each acquisition learns on nearly all of its tasks, from other first
-points. That flatters calibrant, so that there are **held-out tasks** too, on which nothing was chosen."""
+of it, declared before they were run, 10 times (Vizier, three minutes a run: 5). 100 evaluations are for that part and the
+strongest systems with 30, some of which need minutes a run and meet it less often (BoTorch and Ax 5 times, HEBO and bayes_opt
+3). The suite was also used to choose calibrant's defaults: kernels on its functions, the level of the model, patience and what
+each acquisition learns on nearly all of its tasks, from other first points. That flatters calibrant, so that there are
+**held-out tasks** too, on which nothing was chosen; but two of them are other tables of kinds that the suite has, and one tunes
+boosted trees on the data of calibrant's demo."""
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ logging.disable()
 
 class NGOpt:
     """nevergrad's NGOpt, which picks a method by the space and the budget. It is told the first
-    points as suggestions of its user's, and sees a flat space.
+    points, of which some methods use no more than the best one, and sees a flat space.
     """
 
     def __init__(self, space: Space, seed: int, budget: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 import warnings
 from typing import Any
@@ -24,65 +25,71 @@ def _seed(seed: int) -> None:
 
 
 class BoTorch:
-    """BoTorch's SingleTaskGP with Normalize and Standardize, and log expected improvement
-    maximised from 10 restarts and 512 raw samples. It has continuous parameters only: numbers are
-    relaxed and rounded, log-scaled ones are logarithms, a choice is one number in [0, 1] for each
-    value, of which the largest wins; conditional parameters make a flat space.
+    """BoTorch's SingleTaskGP (with categories, MixedSingleTaskGP) with Normalize and Standardize,
+    and log expected improvement maximised from 10 restarts and 512 raw samples; where there are
+    whole numbers or categories, over these in turns. Log-scaled parameters are logarithms,
+    conditional ones make a flat space.
     """
 
     def __init__(self, space: Space, seed: int, budget: int) -> None:
         _seed(seed)
         self._space = space
-        ends = [end for p in space for end in _columns(p)]
+        ends = [limits(p, logs=True) for p in space]
         self._bounds = torch.tensor(ends, dtype=torch.double).T
+        self._whole = {i: _levels(p) for i, p in enumerate(space) if p["type"] == "int"}
+        self._labels = {i: _levels(p) for i, p in enumerate(space) if p["type"] == "choice"}
         self._points: list[list[float]] = []
         self._outcomes: list[float] = []
 
     def tell(self, settings: Settings, outcome: float) -> None:
         coded = encode(self._space, settings, logs=True)
-        point: list[float] = []
-        for p in self._space:
-            value = coded[p["name"]]
-            if p["type"] == "choice":
-                point += [float(value == place) for place in range(len(p["choices"]))]
-            else:
-                point.append(value)
-        self._points.append(point)
+        self._points.append([float(coded[p["name"]]) for p in self._space])
         self._outcomes.append(-outcome)
 
     def ask(self) -> Settings:
         from botorch.acquisition import LogExpectedImprovement
         from botorch.fit import fit_gpytorch_mll
-        from botorch.models import SingleTaskGP
+        from botorch.models import MixedSingleTaskGP, SingleTaskGP
         from botorch.models.transforms import Normalize, Standardize
         from botorch.optim import optimize_acqf
+        from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating
         from gpytorch.mlls import ExactMarginalLogLikelihood
 
         X = torch.tensor(self._points, dtype=torch.double)
         Y = torch.tensor(self._outcomes, dtype=torch.double).unsqueeze(-1)
-        normalize = Normalize(d=X.shape[-1], bounds=self._bounds)
-        model = SingleTaskGP(X, Y, input_transform=normalize, outcome_transform=Standardize(m=1))
+        numbers = [i for i in range(len(self._space)) if i not in self._labels]
+        d = X.shape[-1]
+        transforms = {
+            "input_transform": Normalize(d, indices=numbers, bounds=self._bounds)
+            if self._labels
+            else Normalize(d, bounds=self._bounds),
+            "outcome_transform": Standardize(m=1),
+        }
+        if self._labels:
+            model = MixedSingleTaskGP(X, Y, cat_dims=list(self._labels), **transforms)
+        else:
+            model = SingleTaskGP(X, Y, **transforms)
         fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-        found, _ = optimize_acqf(
-            LogExpectedImprovement(model, best_f=Y.max()),
-            bounds=self._bounds,
-            q=1,
-            num_restarts=10,
-            raw_samples=512,
+        improvement = LogExpectedImprovement(model, best_f=Y.max())
+        effort = {"bounds": self._bounds, "q": 1, "num_restarts": 10, "raw_samples": 512}
+        if self._whole or self._labels:
+            found, _ = optimize_acqf_mixed_alternating(
+                improvement, discrete_dims=self._whole, cat_dims=self._labels, **effort
+            )
+        else:
+            found, _ = optimize_acqf(improvement, **effort)
+        names = (p["name"] for p in self._space)
+        return decode(
+            self._space, dict(zip(names, found.squeeze(0).tolist(), strict=True)), logs=True
         )
-        values = iter(found.squeeze(0).tolist())
-        coded = {p["name"]: _value([next(values) for _ in _columns(p)]) for p in self._space}
-        return decode(self._space, coded, logs=True)
 
 
-def _columns(parameter: Parameter) -> list[tuple[float, float]]:
+def _levels(parameter: Parameter) -> list[float]:
+    """Return the coded values of a whole number or a choice."""
     if parameter["type"] == "choice":
-        return [(0.0, 1.0)] * len(parameter["choices"])
-    return [limits(parameter, logs=True)]
-
-
-def _value(columns: list[float]) -> float:
-    return columns[0] if len(columns) == 1 else columns.index(max(columns))
+        return [float(place) for place in range(len(parameter["choices"]))]
+    values = range(parameter["low"], parameter["high"] + 1)
+    return [math.log(v) if parameter["log"] else float(v) for v in values]
 
 
 class Ax:
