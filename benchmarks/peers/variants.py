@@ -13,6 +13,7 @@ import argparse
 import os
 import re
 import sys
+import unicodedata
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
@@ -142,7 +143,8 @@ def load(name: str) -> Iterator[dict[str, Any]]:
 
 
 def _path(name: str) -> Path:
-    return FOLDER / f"{re.sub(r'[^a-z0-9]+', '-', name.lower())}.jsonl"
+    plain = unicodedata.normalize("NFKD", name.lower()).encode("ascii", "ignore").decode()
+    return FOLDER / f"{re.sub(r'[^a-z0-9]+', '-', plain)}.jsonl"
 
 
 def main() -> None:
