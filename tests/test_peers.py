@@ -293,7 +293,7 @@ def test_tasks_are_compared_on_the_runs_that_all_share(fabricated, monkeypatch):
     table = fabricated.per_task(found, 30)
     assert "| forrester | 2 | 1.000 | **0.375** | 1.750 |" in table
     del found["hebo"]["forrester"][0]  # met once, planned twice
-    assert "| forrester | 2 | 1.000 | **0.375** |  |" in fabricated.per_task(found, 30)
+    assert fabricated.per_task(found, 30).endswith("| forrester | 2 | 1.000 | **0.375** |")
     shared = fabricated.common(found, ["calibrant"], ["forrester"], 2)
     fewer, absent = fabricated.rest(found, shared, part)
     assert fewer.startswith("On fewer runs (1 of each task or more), hebo")

@@ -212,23 +212,17 @@ def against(found: Common, rival: str) -> str:
 
 def per_task(found: Curves, budget: int) -> str:
     """Return the mean regret on each task of the systems that have met it as often as planned."""
-    rivals = [r for r in RIVALS if r in found]
     often = {t: p.repetitions for p in PARTS if p.budget == budget for t in p.tasks}
+    rows = [common(found, list(RIVALS), [task], least) for task, least in often.items()]
+    rivals = [r for r in RIVALS if any(r in row.rivals for row in rows)]
     lines = ["| task | runs | " + " | ".join(rivals) + " |", "|---|---:|" + "---:|" * len(rivals)]
-    for task, least in often.items():
-        shared = common(found, rivals, [task], least)
-        if not shared.rivals:
-            continue
-        ends = dict(zip(shared.rivals, np.maximum(shared.final.mean(axis=1), 0.0), strict=True))
-        cells = [
-            ""
-            if r not in ends
-            else f"**{ends[r]:.3f}**"
-            if ends[r] == min(ends.values())
-            else f"{ends[r]:.3f}"
-            for r in rivals
-        ]
-        lines.append(f"| {task} | {len(shared.runs)} | " + " | ".join(cells) + " |")
+    for row in rows:
+        if row.rivals:
+            ends = dict(zip(row.rivals, np.maximum(row.final.mean(axis=1), 0.0), strict=True))
+            cells = {r: f"{end:.3f}" for r, end in ends.items()}
+            cells |= {r: f"**{cells[r]}**" for r in ends if ends[r] == min(ends.values())}
+            told = " | ".join(cells.get(r, "") for r in rivals)
+            lines.append(f"| {row.tasks[0]} | {len(row.runs)} | {told} |")
     return "\n".join(lines)
 
 
