@@ -91,8 +91,8 @@ def load() -> list[dict[str, Any]]:
 HEAD = f"""\
 ## What recalibrates the intervals that are shown
 
-`python -m benchmarks.peers.shown`: the forecasts of {len(SEEDS)} searches a task from first points used nowhere else, as each
-setting would have shown them. Calibration error a search · 80 % intervals that held · those with an infinite end · CRPS as a
+`python -m benchmarks.peers.shown`: the forecasts of {len(SEEDS)} searches a task (all but the live ones) from first points used nowhere
+else, as each setting would have shown them. Calibration error a search · 80 % intervals that held · those with an infinite end · CRPS as a
 multiple of the model's own, mean of its logarithm over searches (median)."""
 
 
