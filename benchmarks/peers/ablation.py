@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.peers import variants
 from benchmarks.peers.calibration import areas_and_ends, results
-from benchmarks.peers.evidence import estimate
+from benchmarks.peers.evidence import estimate, signed
 from calibrant.paper.metrics import paired_p
 
 
@@ -27,7 +27,7 @@ def section() -> str:
         better = np.mean(theirs[1] < ours[1])
         worse = np.mean(theirs[1] > ours[1])
         rows.append(
-            f"| {label} | {len(keys)} | {end} | {better:.0%} / {worse:.0%} | {paired_p(theirs[1], ours[1]):.2g} | {area} |"
+            f"| {label} | {len(keys)} | {signed(end)} | {better:.0%} / {worse:.0%} | {paired_p(theirs[1], ours[1]):.2g} | {signed(area)} |"
         )
     return "\n".join([HEAD, "", *TABLE_HEAD, *rows]) if rows else f"{HEAD} Not run yet."
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from benchmarks.peers import variants
-from benchmarks.peers.evidence import estimate
+from benchmarks.peers.evidence import estimate, signed
 from benchmarks.peers.regret import scales
 from benchmarks.peers.run import FIRST
 from calibrant.paper.metrics import paired_p
@@ -60,7 +60,7 @@ class Comparison(NamedTuple):
         helped = [t for t, p in self.p.items() if p < 0.05 and self.change[t].mean() < 0]
         return (
             f"{change.size} | {better / change.size:.1%} | {worse / change.size:.1%} | {sign:.2g} | "
-            f"{mean} | {len(helped)} / {len(hurt)} | "
+            f"{signed(mean)} | {len(helped)} / {len(hurt)} | "
             f"{self.errors[1]:.3f} → {self.errors[0]:.3f} | {self.pooled[1]:.3f} → {self.pooled[0]:.3f} | "
             f"{self.crps[0]:.3f}, {self.crps[1]:.3f} (p = {self.crps_p:.2g})"
         )

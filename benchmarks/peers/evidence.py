@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
+
+from calibrant.paper.metrics import Estimate
 
 DRAWS = 2000
 
 
-class Estimate(NamedTuple):
-    """A mean over tasks of means over their runs, and its 95 % interval."""
-
-    mean: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.mean:+.3f} ({self.low:+.3f} to {self.high:+.3f})"
-
-
 def estimate(by_task: Sequence[np.ndarray], tasks_too: bool = False) -> Estimate:
-    """Return the mean with a bootstrap interval: repetitions are drawn again, and tasks if asked.
+    """Return the mean over tasks of the mean over their runs, with a 95 % bootstrap interval.
 
-    Without tasks the interval is about these tasks; with them, about others of their kind.
+    Repetitions are drawn again, and tasks if asked. Without tasks the
+    interval is about these tasks; with them, about others of their kind.
     """
     rng = np.random.default_rng(0)
     drawn = []
@@ -33,3 +24,8 @@ def estimate(by_task: Sequence[np.ndarray], tasks_too: bool = False) -> Estimate
         drawn.append(rng.choice(means, means.size).mean() if tasks_too else means.mean())
     low, high = np.quantile(drawn, [0.025, 0.975])
     return Estimate(float(np.mean([values.mean() for values in by_task])), float(low), float(high))
+
+
+def signed(change: Estimate) -> str:
+    """Return a change and its interval, as the page has them."""
+    return f"{change.mean:+.3f} ({change.low:+.3f} to {change.high:+.3f})"

@@ -20,9 +20,7 @@ logging.disable()
 
 
 class _Smac:
-    """A facade of SMAC's for deterministic functions, the told points in place of its initial
-    design. It knows of log scales, whole numbers, choices and conditions.
-    """
+    """A facade of SMAC's, driven by ask and tell."""
 
     _facade: type[Any]
 
@@ -83,14 +81,18 @@ def _hyperparameter(parameter: Parameter) -> Any:
 
 class Forest(_Smac):
     """SMAC's facade for hyperparameters, its default: a random forest, refitted after every eight
-    points, and a fifth of the points at random.
+    points, and a fifth of the points at random; the told points in place of its initial design. It
+    is told that functions are deterministic, and knows of log scales, whole numbers, choices and
+    conditions.
     """
 
     _facade = smac.HyperparameterOptimizationFacade
 
 
 class BlackBox(_Smac):
-    """SMAC's facade for black boxes: a Gaussian process, refitted after every point."""
+    """SMAC's facade for black boxes: a Gaussian process, refitted after every point; the rest as
+    with its default.
+    """
 
     _facade = smac.BlackBoxFacade
 

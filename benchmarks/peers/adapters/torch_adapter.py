@@ -58,11 +58,8 @@ class BoTorch:
         X = torch.tensor(self._points, dtype=torch.double)
         Y = torch.tensor(self._outcomes, dtype=torch.double).unsqueeze(-1)
         numbers = [i for i in range(len(self._space)) if i not in self._labels]
-        d = X.shape[-1]
         transforms = {
-            "input_transform": Normalize(d, indices=numbers, bounds=self._bounds)
-            if self._labels
-            else Normalize(d, bounds=self._bounds),
+            "input_transform": Normalize(len(self._space), indices=numbers, bounds=self._bounds),
             "outcome_transform": Standardize(m=1),
         }
         if self._labels:
