@@ -640,7 +640,13 @@ from calibrant import CalibratedSampler
 from calibrant.models import GaussianProcess
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 storage = optuna.storages.RDBStorage(sys.argv[1], engine_kwargs={"connect_args": {"timeout": 60}})
-study = optuna.load_study(study_name="shared", storage=storage, sampler=CalibratedSampler())
+# Before the parameters are known trials are drawn at random, and may coincide: tell them.
+space = {
+    "x": optuna.distributions.FloatDistribution(0, 1, step=0.05),
+    "n": optuna.distributions.IntDistribution(0, 9),
+}
+sampler = CalibratedSampler(search_space=space)
+study = optuna.load_study(study_name="shared", storage=storage, sampler=sampler)
 def objective(trial):
     x, n = trial.suggest_float("x", 0, 1, step=0.05), trial.suggest_int("n", 0, 9)
     trial.set_user_attr("worker", sys.argv[2])

@@ -65,8 +65,8 @@ class CalibratedSampler(BaseSampler):
         patience: after so many suggestions in a row that were no improvement the model is doubted
             more and more; None: never.
         search_space: the parameters, where they are known beforehand, as distributions or as
-            :func:`~calibrant.minimize` takes them; by default they are learned from the trials, the
-            first of which is then drawn at random.
+            :func:`~calibrant.minimize` takes them; by default they are learned from the trials, and
+            those that start before the first has ended are drawn at random.
         seed: of all random choices.
     """
 
