@@ -86,6 +86,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "a design of 12 points": {"n_startup_trials": 12},
     "no patience": {"patience": None},
     "shift learned too": {"calibration_set": "leave-one-out"},
+    "calibrated by a time series": {"calibration_set": "time-series"},
+    "calibrated by the points that were chosen": {"calibration_set": "online"},
     "trust in the model worth 40 outcomes": {
         "recalibrator": GaussianRecalibrator(strength=40.0, limit=2.5)
     },
