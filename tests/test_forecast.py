@@ -165,6 +165,14 @@ def test_a_table_of_normal_quantiles_is_that_normal():
     np.testing.assert_allclose(table.log_shortfall(y), normal.log_shortfall(y), rtol=1e-9)
 
 
+def test_quantiles_that_cross_by_rounding_only_are_equal():
+    below = np.nextafter(1.0, 0.0)
+    table = Quantiles([0.1, 0.4, 0.7, 0.9], [0.0, 1.0, below, 3.0])
+    np.testing.assert_array_equal(table.quantile([0.4, 0.7]), [1.0, 1.0])
+    with pytest.raises(ValueError, match="they cross"):
+        Quantiles([0.1, 0.4, 0.7, 0.9], [0.0, 1.0, 1.0 - 1e-12, 3.0])
+
+
 def test_equal_quantiles_are_a_point_mass():
     table = Quantiles([0.1, 0.4, 0.7, 0.9], [0.0, 1.0, 1.0, 3.0])
     np.testing.assert_allclose(table.cdf([1.0 - 1e-9, 1.0]), [0.4, 0.7], atol=1e-8)

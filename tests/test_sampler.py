@@ -385,6 +385,17 @@ def test_hyperband_shows_the_sampler_all_trials():
     assert all(stored(trial).forecasts for trial in later)
 
 
+def test_trials_copied_into_a_study_of_the_other_direction_keep_no_forecasts():
+    study = a_study(CalibratedSampler(seed=0))
+    study.optimize(bowl, n_trials=12)
+    other = optuna.create_study(direction="maximize", sampler=CalibratedSampler(seed=0))
+    other.add_trials(study.trials)
+    assert len(study.sampler.outcomes(study)[0]) == 7
+    assert len(other.sampler.outcomes(other)[0]) == 0
+    other.optimize(bowl, n_trials=2)
+    assert len(other.sampler.outcomes(other)[0]) == 2
+
+
 def test_a_trial_copied_from_a_study_with_more_objectives():
     two = a_study(directions=["minimize"] * 2)
     two.optimize(lambda t: (bowl(t), -t.params["x"]), n_trials=8)

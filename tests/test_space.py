@@ -89,6 +89,12 @@ def test_every_value_of_a_stepped_range_is_one_of_it(distribution):
     assert space.internal(np.zeros(1))["x"] == distribution.low
 
 
+def test_large_integers_are_told_apart():
+    space = Space({"microseconds": IntDistribution(17 * 10**14, 17 * 10**14 + 50)})
+    reached = {space.internal(np.array([u]))["microseconds"] for u in np.linspace(0.0, 1.0, 1001)}
+    assert reached == {17e14 + k for k in range(51)}
+
+
 def test_steps_are_written_as_people_write_them():
     space = Space({"x": FloatDistribution(0.0, 1.0, step=0.1)})
     values = [space.internal(np.array([u]))["x"] for u in (0.05, 0.3, 0.65)]
@@ -137,6 +143,18 @@ def test_conditions_are_read_off_the_trials():
 def test_a_parameter_that_comes_and_goes_without_a_reason_is_always_searched():
     trials = [{"kind": 0.0, "width": 0.1}, {"kind": 0.0}]
     assert conditions({k: TREE[k] for k in ("kind", "width")}, trials) == {}
+
+
+def test_branches_that_two_parameters_decide_about_do_not_explain_each_other():
+    yes_no, few = CategoricalDistribution((True, False)), IntDistribution(1, 12)
+    space = {"kind": yes_no, "deep": yes_no, "a": few, "a2": few, "b": few}
+    trials = [
+        {"kind": 0.0, "deep": 0.0, "a": 3.0, "a2": 5.0},
+        {"kind": 0.0, "deep": 1.0, "b": 2.0},
+        {"kind": 1.0, "deep": 0.0, "b": 7.0},
+        {"kind": 1.0, "deep": 1.0, "b": 9.0},
+    ]
+    assert conditions(space, trials) == {}
 
 
 def test_a_long_list_explains_nothing_until_its_values_come_again():

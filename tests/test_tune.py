@@ -2,11 +2,13 @@
 
 import logging
 import signal
+import threading
 import time
 
 import numpy as np
 import optuna
 import pytest
+from optuna.storages._heartbeat import HeartbeatThread
 from optuna.trial import TrialState
 
 import calibrant
@@ -70,6 +72,29 @@ def test_an_objective_that_only_raises_is_a_mistake_and_is_raised():
     assert len(calls) == 5
 
 
+def test_a_mistake_in_a_resumed_search_is_raised_too(tmp_path):
+    url = f"sqlite:///{tmp_path}/study.db"
+    calibrant.minimize(bowl, SPACE, n_trials=6, storage=url)
+    with pytest.raises(ZeroDivisionError):
+        calibrant.minimize(lambda p: 1 / 0, SPACE, n_trials=50, storage=url)
+    assert len(calibrant.minimize(bowl, SPACE, n_trials=12, storage=url).trials) == 12
+
+
+def test_a_run_of_failures_too_short_to_give_up_is_told_of(caplog):
+    with caplog.at_level(logging.ERROR, logger="calibrant"):
+        calibrant.minimize(lambda p: 1 / 0, SPACE, n_trials=3)
+    assert "All 3 trials of this run failed" in caplog.text
+
+
+def test_pruned_trials_have_not_failed():
+    def objective(params):
+        raise optuna.TrialPruned
+
+    study = calibrant.minimize(objective, SPACE, n_trials=7)
+    assert [trial.state for trial in study.trials] == [TrialState.PRUNED] * 7
+    assert not any(ERROR_KEY in trial.user_attrs for trial in study.trials)
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e300])
 def test_values_at_the_edge(value):
     study = calibrant.minimize(
@@ -77,6 +102,14 @@ def test_values_at_the_edge(value):
     )
     assert len(study.trials) == 15
     assert np.isfinite(study.best_value)
+
+
+def test_outcomes_at_both_ends_of_the_floats():
+    largest = np.finfo(float).max
+    outcomes = [largest, -largest, 5e-324, -5e-324, 0.0, 1e300, 1e-300]
+    study = calibrant.minimize(lambda p: outcomes[p["n"] % 7], SPACE, n_trials=20, seed=0)
+    assert review(study).held.size == 15
+    assert study.best_value == -largest
 
 
 def test_ctrl_c_returns_what_was_found(caplog):
@@ -93,6 +126,45 @@ def test_ctrl_c_returns_what_was_found(caplog):
     assert len(study.get_trials(states=(TrialState.COMPLETE,))) == 6
     assert evaluated(study) == 6  # what was interrupted is no evaluation
     assert "Stopped" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "finished"),
+    [
+        (calibrant.CalibratedSampler, "before_trial", 7),
+        (optuna.storages.RDBStorage, "set_trial_state_values", 8),
+        (HeartbeatThread, "start", 7),
+    ],
+)
+def test_ctrl_c_lets_storing_finish(tmp_path, monkeypatch, place, name, finished):
+    original, calls, threads = getattr(place, name), [], threading.active_count()
+
+    def pressed(self, *args, **kwargs):
+        calls.append(name)
+        if len(calls) == 8:
+            signal.raise_signal(signal.SIGINT)
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(place, name, pressed)
+    url = f"sqlite:///{tmp_path}/study.db"
+    study = calibrant.minimize(bowl, SPACE, n_trials=30, storage=url, seed=0)
+    assert evaluated(study) == finished
+    assert not study.get_trials(states=(TrialState.RUNNING,))
+    assert threading.active_count() == threads  # no heart beats on
+
+
+def test_pressing_ctrl_c_twice_ends_a_search_wherever_it_is():
+    sampler = calibrant.CalibratedSampler(seed=0)
+
+    def insistent(*args):
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+    sampler.before_trial = insistent
+    study = open_study({}, None, "s", "minimize", sampler)
+    assert run(study, lambda trial: 1.0, 5)
+    assert evaluated(study) == 0
 
 
 def test_a_storage_that_disappears_loses_nothing(tmp_path):
@@ -184,6 +256,13 @@ def test_a_stored_study_of_another_direction_or_job_is_refused(tmp_path):
         same_job(study, program="b.py", parameters=["x"])
     with pytest.raises(ValueError, match="is to maximize, not to minimize"):
         open_study({}, url, "s", "minimize")
+
+
+def test_a_stored_study_of_several_objectives_is_refused(tmp_path):
+    url = f"sqlite:///{tmp_path}/study.db"
+    optuna.create_study(storage=url, study_name="calibrant", directions=["minimize", "maximize"])
+    with pytest.raises(ValueError, match="is to minimize and maximize, not to minimize"):
+        calibrant.minimize(bowl, SPACE, 3, storage=url)
 
 
 def test_another_space_does_not_mix_with_a_stored_one(tmp_path):

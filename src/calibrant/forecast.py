@@ -121,7 +121,8 @@ class Normal(Forecast):
             return np.asarray((checks.as_floats("y", y) - self._mean) / self._std)
 
     def at_score(self, z: ArrayLike) -> FloatArray:
-        return np.asarray(self._mean + self._std * np.asarray(z, dtype=float))
+        with np.errstate(over="ignore"):  # beyond the largest float is infinity
+            return np.asarray(self._mean + self._std * np.asarray(z, dtype=float))
 
     def pdf(self, y: ArrayLike) -> FloatArray:
         return density(self.score(y)) / self._std

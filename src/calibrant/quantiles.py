@@ -30,7 +30,7 @@ class Quantiles(Forecast):
 
     def __init__(self, levels: ArrayLike, values: ArrayLike) -> None:
         grid = checks.levels_grid(np.atleast_1d(checks.as_floats("levels", levels)))
-        values = checks.frozen(checks.finite("values", values))
+        values = checks.finite("values", values)
         if grid.size < 2:
             raise ValueError(f"At least 2 levels are needed, but got {grid.size}.")
         if values.ndim == 0 or values.shape[-1] != grid.size:
@@ -38,14 +38,18 @@ class Quantiles(Forecast):
                 f"The last axis of `values` must hold one quantile a level ({grid.size}), "
                 f"but got shape {values.shape}."
             )
-        steps = np.diff(values, axis=-1)
-        if np.any(steps < 0.0):
-            row = tuple(int(i) for i in np.argwhere(steps < 0.0)[0][:-1])
+        # Equal quantiles that someone computed may differ in their last bits.
+        rounding = 1e-15 * np.abs(values).max(axis=-1, keepdims=True)
+        crossing = np.diff(values, axis=-1) < -rounding
+        if np.any(crossing):
+            row = tuple(int(i) for i in np.argwhere(crossing)[0][:-1])
             raise ValueError(
                 "`values` must be non-decreasing along the levels, but they cross"
                 f"{f' at point {row[0] if len(row) == 1 else row}' if row else ''}; "
                 "pass `np.sort(values, axis=-1)` to rearrange crossing quantiles."
             )
+        values = checks.frozen(np.maximum.accumulate(values, axis=-1))
+        steps = np.diff(values, axis=-1)
         self._levels, self._values = grid, values
         self._knots = ndtri(grid)
         slopes = steps / np.diff(self._knots)

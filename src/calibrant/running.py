@@ -19,7 +19,7 @@ from calibrant.study_history import INTERRUPTED
 logger = logging.getLogger(__name__)
 
 ERROR_KEY = "error"  # of the user attribute that says why a trial failed
-_GIVE_UP = 5  # failures in a row without any success: the objective is broken, not the setting
+_GIVE_UP = 5  # failures of a run without any success: the objective is broken, not the setting
 
 Listener = Callable[[Study, FrozenTrial], None]
 
@@ -63,15 +63,20 @@ def run(
     if missing <= 0:
         return False
     errors: list[Exception] = []
+    succeeded: list[int] = []  # numbers of trials
+    stop = _Stop(study, on_interrupt)
     lock = threading.Lock()
     before = study.get_trials(states=(TrialState.COMPLETE,))
     made: list[FrozenTrial] = []  # a copy of what was evaluated here, should the storage be lost
 
     def guarded(trial: Trial) -> float:
         try:
-            value = float(evaluate(trial))
+            with stop.at_once():
+                value = float(evaluate(trial))
         except KeyboardInterrupt:
             trial.set_user_attr(INTERRUPTED, True)  # no fault of these parameters
+            raise
+        except optuna.TrialPruned:
             raise
         except Exception as error:
             errors.append(error)
@@ -85,13 +90,16 @@ def run(
 
     def after(study: Study, trial: FrozenTrial) -> None:
         with lock:
+            if trial.state in (TrialState.COMPLETE, TrialState.PRUNED):
+                succeeded.append(trial.number)
             if listener is not None:
                 listener(study, trial)
-            if evaluated(study) >= n_trials or _hopeless(study, errors):
+            hopeless = len(errors) >= _GIVE_UP and not succeeded
+            if evaluated(study) >= n_trials or hopeless:
                 study.stop()
 
     try:
-        with quiet_optuna(), _signals(study, on_interrupt):
+        with quiet_optuna(), stop.signals():
             study.optimize(
                 guarded,
                 n_trials=missing,
@@ -101,8 +109,7 @@ def run(
                 callbacks=[after],
             )
     except KeyboardInterrupt:
-        logger.warning("Stopped; the study keeps the %d evaluations made.", evaluated(study))
-        return True
+        stop.asked = True
     except Exception as error:
         complaint = lost(study, error)
         if complaint is None:
@@ -115,10 +122,13 @@ def run(
             f"its {len(copy.trials)} evaluations are in the `study` of this error.",
             copy,
         ) from error
-    if errors and _hopeless(study, errors):
-        logger.error("Gave up after %d trials, all of which failed.", len(errors))
-        raise errors[-1]
-    return False
+    if stop.asked:
+        logger.warning("Stopped; the study keeps the %d evaluations made.", evaluated(study))
+    elif errors and not succeeded:
+        logger.error("All %d trials of this run failed.", len(errors))
+        if len(errors) >= _GIVE_UP:
+            raise errors[-1]
+    return stop.asked
 
 
 def _copy(study: Study, trial: Trial, value: float) -> FrozenTrial:
@@ -135,41 +145,58 @@ def _copy(study: Study, trial: Trial, value: float) -> FrozenTrial:
     )
 
 
-@contextmanager
-def _signals(study: Study, on_interrupt: Callable[[], None] | None) -> Iterator[None]:
-    """At Ctrl-C, stop what is running before Optuna waits for it.
+class _Stop:
+    """Ctrl-C, as a run takes it.
 
-    Where there is something to stop, being told to end (SIGTERM, SIGHUP) is the same: programs
-    must not be left behind. Only the main thread may ask for signals; others go without.
+    It ends the objective at once, but lets Optuna finish what it stores before and after: half of
+    it would leave a trial that runs for ever. Where there is something to stop, being told to end
+    (SIGTERM, SIGHUP) is the same: programs must not be left behind. Who insists is obeyed.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
 
-    def interrupt(number: int, frame: object) -> None:
-        study._stop_flag = True  # no other trial is started, by any thread
-        if on_interrupt is not None:
-            on_interrupt()
-        raise KeyboardInterrupt
+    def __init__(self, study: Study, on_interrupt: Callable[[], None] | None) -> None:
+        self.asked = False
+        self._study, self._on_interrupt = study, on_interrupt
+        self._evaluating = False  # in the main thread, which is the one that signals reach
 
-    numbers = [signal.SIGINT]
-    if on_interrupt is not None:
-        numbers.append(signal.SIGTERM)
-        # Windows has no terminals that hang up; under nohup it is to be ignored.
-        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-            numbers.append(signal.SIGHUP)
-    before = {number: signal.signal(number, interrupt) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Let a signal end what is done here."""
+        in_main = threading.current_thread() is threading.main_thread()
+        try:
+            self._evaluating |= in_main
+            if self.asked:  # while the trial was prepared
+                raise KeyboardInterrupt
+            yield
+        finally:
+            if in_main:
+                self._evaluating = False
 
+    @contextmanager
+    def signals(self) -> Iterator[None]:
+        """Listen to signals. Only the main thread may: others go without."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        numbers = [signal.SIGINT]
+        if self._on_interrupt is not None:
+            numbers.append(signal.SIGTERM)
+            # Windows has no terminals that hang up; under nohup it is to be ignored.
+            if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+                numbers.append(signal.SIGHUP)
+        before = {number: signal.signal(number, self._interrupt) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
-def _hopeless(study: Study, errors: list[Exception]) -> bool:
-    """Whether the objective has only raised so far: a mistake in it, most likely."""
-    succeeded = (TrialState.COMPLETE, TrialState.PRUNED)
-    return len(errors) >= _GIVE_UP and not study.get_trials(deepcopy=False, states=succeeded)
+    def _interrupt(self, number: int, frame: object) -> None:
+        insists, self.asked = self.asked, True
+        self._study._stop_flag = True  # no other trial is started, by any thread
+        if self._on_interrupt is not None:
+            self._on_interrupt()
+        if self._evaluating or insists:
+            raise KeyboardInterrupt
 
 
 @contextmanager

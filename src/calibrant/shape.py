@@ -27,6 +27,8 @@ from calibrant.quantiles import Quantiles
 from calibrant.transformed import Transformed
 from calibrant.warped import WarpedNormal
 
+_LARGEST = np.finfo(float).max
+
 
 class LocationScale(Forecast):
     """Recalibrated Gaussian forecasts: Y = mean + std·Z with one shape Z for all points."""
@@ -49,7 +51,8 @@ class LocationScale(Forecast):
         return self.shape.score(self._standardised(y))
 
     def at_score(self, z: ArrayLike) -> FloatArray:
-        return np.asarray(self.location + self.scale * self.shape.at_score(z))
+        with np.errstate(over="ignore"):  # beyond the largest float is infinity
+            return np.asarray(self.location + self.scale * self.shape.at_score(z))
 
     def pdf(self, y: ArrayLike) -> FloatArray:
         return self.shape.pdf(self._standardised(y)) / self.scale
@@ -148,7 +151,9 @@ def compose(forecast: Forecast, shape: Forecast) -> Forecast:
         return Transformed(compose(forecast.forecast, shape), forecast.outputs)
     if isinstance(forecast, Normal):
         if isinstance(shape, Normal):  # a Gaussian stays Gaussian
-            return Normal(forecast.at_score(shape.mean()), forecast.std() * shape.std())
+            with np.errstate(over="ignore"):
+                mean, std = forecast.at_score(shape.mean()), forecast.std() * shape.std()
+            return Normal(np.clip(mean, -_LARGEST, _LARGEST), np.minimum(std, _LARGEST))
         return LocationScale(forecast.mean(), forecast.std(), shape)
     if isinstance(forecast, Quantiles) and isinstance(shape, Normal):
         stretched = forecast.stretched(float(shape.mean()), float(shape.std()))

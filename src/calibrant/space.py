@@ -7,7 +7,7 @@ equally likely under a uniform draw. Parameters that can take one value only hav
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,7 +55,7 @@ class Space:
 
     Args:
         distributions: by name; those with a single value are left out.
-        conditions: of parameters that exist only in some trials.
+        conditions: of parameters that exist only in some trials, parents' before children's.
     """
 
     distributions: Mapping[str, BaseDistribution]
@@ -96,10 +96,9 @@ class Space:
     def existing(self, params: Internal) -> dict[str, float]:
         """Return the parameters that exist given the others, as far as past trials tell."""
         kept = dict(params)
-        for _ in self.conditions:  # a condition may depend on a parameter that has one itself
-            for name, condition in self.conditions.items():
-                if name in kept and kept.get(condition.parent) not in condition.values:
-                    del kept[name]
+        for name, condition in self.conditions.items():
+            if name in kept and kept.get(condition.parent) not in condition.values:
+                del kept[name]
         return kept
 
     def is_whole(self, params: Internal) -> bool:
@@ -111,14 +110,13 @@ class Space:
         """Return which coordinates do not exist; the vectorised form of :meth:`existing`."""
         columns = {name: column for column, name in enumerate(self.coordinates)}
         absent = np.zeros(X.shape, dtype=bool)
-        for _ in self.conditions:
-            for name, condition in self.conditions.items():
-                parent = columns[condition.parent]
-                to_unit = self.coordinates[condition.parent].to_unit
-                allowed = [to_unit(value) for value in condition.values if value is not None]
-                fits = (np.abs(X[:, parent, None] - np.array(allowed)) < 1e-9).any(axis=1)
-                exists = np.where(absent[:, parent], None in condition.values, fits)
-                absent[:, columns[name]] = ~exists
+        for name, condition in self.conditions.items():
+            parent = columns[condition.parent]
+            to_unit = self.coordinates[condition.parent].to_unit
+            allowed = [to_unit(value) for value in condition.values if value is not None]
+            fits = (np.abs(X[:, parent, None] - np.array(allowed)) < 1e-9).any(axis=1)
+            exists = np.where(absent[:, parent], None in condition.values, fits)
+            absent[:, columns[name]] = ~exists
         return absent
 
     def to_internal(self, params: Mapping[str, Any]) -> dict[str, float]:
@@ -175,30 +173,42 @@ def conditions(
     """Return which parameter decides about the existence of which other, as far as trials tell.
 
     A parameter is conditional if some trials have it and some do not; its parent is one with a list
-    of values each of which always, or never, goes with it: rather one that always exists, and one
-    with few values. Values not seen yet are taken to go with it: the next trial will tell. A long
-    list whose values are seldom seen twice would explain anything: it is no parent.
+    of values each of which always, or never, goes with it. Parents always exist or, failing that,
+    have a condition themselves, which comes before their children's: two branches that something
+    else decides about would explain each other.
     """
+    always = {name for name in distributions if all(name in params for params in trials)}
+    never = {name for name in distributions if not any(name in params for params in trials)}
+    open_cases = [name for name in distributions if name not in always | never]
     found: dict[str, Condition] = {}
-    parents = {name: values for name, dist in distributions.items() if (values := _listed(dist))}
-
-    def simplest(item: tuple[str, list[float]]) -> tuple[bool, int]:
-        name, values = item
-        return any(name not in params for params in trials), len(values)
-
-    for child in distributions:
-        has = [child in params for params in trials]
-        if all(has) or not any(has):
-            continue
-        for parent, every in sorted(parents.items(), key=simplest):
-            seen = [params.get(parent) for params in trials]
-            present = {value for value, there in zip(seen, has, strict=True) if there}
-            absent = {value for value, there in zip(seen, has, strict=True) if not there}
-            chance = len(every) > _FEW and 2 * len(present | absent) > len(trials)
-            if parent != child and not present & absent and not chance:
-                found[child] = Condition(parent, frozenset(({*every} | present) - absent))
-                break
+    parents: Set[str] = always
+    while parents:
+        listed = {name: values for name in parents if (values := _listed(distributions[name]))}
+        new = {
+            child: condition
+            for child in open_cases
+            if child not in found and (condition := _condition(child, listed, trials))
+        }
+        found |= new
+        parents = new.keys()
     return found
+
+
+def _condition(
+    child: str, parents: Mapping[str, list[float]], trials: Sequence[Internal]
+) -> Condition | None:
+    """Return when a parameter exists, by the parent with the fewest values that explains it.
+
+    Values not seen yet are taken to go with it: the next trial will tell. A long list whose values
+    are seldom seen twice would explain anything: it is no parent.
+    """
+    for parent, every in sorted(parents.items(), key=lambda item: (len(item[1]), item[0])):
+        present = {params.get(parent) for params in trials if child in params}
+        absent = {params.get(parent) for params in trials if child not in params}
+        chance = len(every) > _FEW and 2 * len(present | absent) > len(trials)
+        if not present & absent and not chance:
+            return Condition(parent, frozenset(({*every} | present) - absent))
+    return None
 
 
 def _listed(distribution: BaseDistribution) -> list[float]:
@@ -285,6 +295,8 @@ def _stepped(
 
 def _tidy(value: float, distribution: BaseDistribution, high: float) -> float:
     """Return 0.3 for 0.30000000000000004, but no value that the distribution does not have."""
+    if isinstance(distribution, IntDistribution):
+        return min(value, high)  # exact up to 2⁵³
     tidy = float(f"{value:.14g}")
     return tidy if distribution._contains(tidy) else min(value, high)  # 204 · 0.1 is above 20.4
 

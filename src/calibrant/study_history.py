@@ -34,6 +34,7 @@ class Stored(NamedTuple):
 
     params: dict[str, float]  # internal values
     forecasts: tuple[Forecast, ...]  # one an objective, to be minimised; none in the first design
+    signs: tuple[float, ...]  # that objectives had then; none where an earlier version stored it
 
 
 def store(
@@ -43,6 +44,7 @@ def store(
     record: dict[str, Any] = {
         "params": dict(params),
         "forecasts": [forecast_to_dict(forecast) for forecast in forecasts],
+        "signs": signs(study).tolist(),
     }
     study._storage.set_trial_system_attr(trial._trial_id, _KEY, record)
 
@@ -52,7 +54,8 @@ def stored(trial: FrozenTrial) -> Stored | None:
     record = trial.system_attrs.get(_KEY)
     if record is None:
         return None
-    return Stored(record["params"], tuple(map(forecast_from_dict, record["forecasts"])))
+    forecasts = tuple(map(forecast_from_dict, record["forecasts"]))
+    return Stored(record["params"], forecasts, tuple(record.get("signs", ())))
 
 
 def internal_params(trial: FrozenTrial) -> dict[str, float]:
@@ -184,7 +187,8 @@ class Archive:
         # may be out of all proportion, and says no more than that it was among the worst.
         bounds = np.array([self.records[number].at_least for number in failed])
         if Y.size and objectives == 1:
-            bounds = np.clip(bounds, np.median(Y), Y.max())
+            middle = 2.0 * np.median(Y / 2.0)  # halves, as the sum of the largest two is none
+            bounds = np.clip(bounds, middle, Y.max())
         limits = [[self.records[n].constraints.get(name, np.nan) for name in names] for n in known]
         return History(
             X=X,
@@ -231,9 +235,10 @@ def _record(trial: FrozenTrial, flip: FloatArray) -> Record:
     # A forecast counts if it was of the point that was then evaluated. Parameters that turned out
     # not to exist, or that nobody knew of, do not change what was said about this outcome.
     if values is not None and suggestion is not None and _agree(suggestion.params, params):
-        # A trial may have been copied from a study with other objectives.
-        forecasts = suggestion.forecasts if len(suggestion.forecasts) == values.size else ()
-        if forecasts:
+        # A trial may have been copied from a study with other objectives, or another direction.
+        same = not suggestion.signs or suggestion.signs == tuple(flip)
+        if same and len(suggestion.forecasts) == values.size:
+            forecasts = suggestion.forecasts
             each = [float(f.score(y)) for f, y in zip(forecasts, values, strict=True)]
             scores = np.clip(each, -SCORE_LIMIT, SCORE_LIMIT)
     return Record(

@@ -176,12 +176,13 @@ def _scaled(y: FloatArray) -> PowerMap:
         spread = halves.max() - halves.min()
     if spread <= 1e-12 * size:  # all are
         spread = max(1.0, size)
-    return PowerMap(centre=float(2.0 * centre), unit=_unit(spread / 0.6745))
+    with np.errstate(over="ignore"):
+        return PowerMap(centre=float(2.0 * centre), unit=_unit(spread / 0.6745))
 
 
 def _unit(value: float) -> float:
     """Return a positive number that can divide: subnormal ones have an infinite inverse."""
-    return float(max(value, np.finfo(float).tiny))
+    return float(np.clip(value, np.finfo(float).tiny, np.finfo(float).max))
 
 
 def _positive(y: FloatArray) -> PowerMap:

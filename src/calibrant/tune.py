@@ -52,8 +52,8 @@ def minimize(
     >>> study.best_params
 
     An exception in the objective, NaN or ±inf fails its trial, and the search goes on; if the
-    first five trials all fail, the exception is raised. Ctrl-C ends the search and returns what
-    was found.
+    first five trials of a run all fail, the exception is raised. Ctrl-C ends the search and
+    returns what was found.
 
     Args:
         objective: takes the parameters as a dict, returns a number.
@@ -128,10 +128,11 @@ def open_study(
             sampler=sampler,
             load_if_exists=True,
         )
-    if study.direction.name.lower() != direction:
+    stored = " and ".join(d.name.lower() for d in study.directions)
+    if stored != direction:
         raise ValueError(
-            f"The stored study `{study_name}` is to {study.direction.name.lower()}, not to "
-            f"{direction}; choose another name."
+            f"The stored study `{study_name}` is to {stored}, not to {direction}; choose another "
+            "name."
         )
     _check_kinds(study, distributions)
     return study

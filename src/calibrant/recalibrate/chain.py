@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibrant import checks
 from calibrant.forecast import Forecast
 from calibrant.gaussian import FloatArray
 from calibrant.recalibrate.gaussian import GaussianRecalibrator
@@ -31,6 +32,8 @@ class ChainRecalibrator(Recalibrator):
     def __init__(self, first: Recalibrator | None = None, then: Recalibrator | None = None) -> None:
         self.first = GaussianRecalibrator() if first is None else first
         self.then = OnlineRecalibrator() if then is None else then
+        for name, part in (("first", self.first), ("then", self.then)):
+            checks.like(name, part, Recalibrator, "GaussianRecalibrator()")
 
     def __repr__(self) -> str:
         return f"ChainRecalibrator({self.first!r}, {self.then!r})"
