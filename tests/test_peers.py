@@ -283,6 +283,7 @@ def test_a_rival_with_fewer_runs_is_compared_on_those(fabricated):
     line = fabricated.on_fewer_runs(found, "hebo", ["forrester"])
     assert "hebo has a mean regret of 1.500, calibrant on the same runs 0.250" in line
     assert "lower in 100% and higher in 0% of 1 runs" in line
+    assert "over repetitions, " not in line  # one repetition has no interval
     assert fabricated.on_fewer_runs(found, "hebo", ["forrester", "beale"]) is None
 
 

@@ -202,8 +202,11 @@ def against(found: Common, rival: str) -> str:
     these, others = estimate(by_task), estimate(by_task, tasks_too=True)
     share = found.mean(found.final[i]) / found.mean(found.final[j]) - 1.0
     means = np.array([values.mean() for values in by_task])
+    # One or two repetitions drawn again say nothing about how they vary.
+    over_repetitions = f"{these.low:+.3f} to {these.high:+.3f} over repetitions, "
+    enough = min(values.size for values in by_task) >= 3
     return (
-        f"mean regret {these.mean:+.3f} ({these.low:+.3f} to {these.high:+.3f} over repetitions, {others.low:+.3f} to "
+        f"mean regret {these.mean:+.3f} ({over_repetitions if enough else ''}{others.low:+.3f} to "
         f"{others.high:+.3f} over tasks and repetitions; {share:+.0%}), lower in {np.mean(difference < 0):.0%} and higher "
         f"in {np.mean(difference > 0):.0%} of {difference.size} runs (Wilcoxon p = "
         f"{paired_p(found.final[i], found.final[j]):.2g} over runs, {paired_p(means, np.zeros_like(means)):.2g} over task means)"
