@@ -83,7 +83,7 @@ def test_a_mistake_in_a_resumed_search_is_raised_too(tmp_path):
 def test_a_run_of_failures_too_short_to_give_up_is_told_of(caplog):
     with caplog.at_level(logging.ERROR, logger="calibrant"):
         calibrant.minimize(lambda p: 1 / 0, SPACE, n_trials=3)
-    assert "All 3 trials of this run failed" in caplog.text
+    assert "No trial of this run succeeded; 3 raised, the last ZeroDivisionError" in caplog.text
 
 
 def test_pruned_trials_have_not_failed():

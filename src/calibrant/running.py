@@ -125,7 +125,9 @@ def run(
     if stop.asked:
         logger.warning("Stopped; the study keeps the %d evaluations made.", evaluated(study))
     elif errors and not succeeded:
-        logger.error("All %d trials of this run failed.", len(errors))
+        logger.error(
+            "No trial of this run succeeded; %d raised, the last %r.", len(errors), errors[-1]
+        )
         if len(errors) >= _GIVE_UP:
             raise errors[-1]
     return stop.asked
@@ -163,7 +165,8 @@ class _Stop:
         """Let a signal end what is done here."""
         in_main = threading.current_thread() is threading.main_thread()
         try:
-            self._evaluating |= in_main
+            if in_main:
+                self._evaluating = True
             if self.asked:  # while the trial was prepared
                 raise KeyboardInterrupt
             yield
