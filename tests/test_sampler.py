@@ -599,6 +599,21 @@ def test_a_range_without_room_is_no_reason_to_stop():
     assert len(study.get_trials(states=(TrialState.COMPLETE,))) == 14
 
 
+def test_branches_that_no_single_parameter_decides_about_are_not_run_twice():
+    def objective(trial):
+        kind = trial.suggest_categorical("kind", ["tree", "net"])
+        if kind == "net" and trial.suggest_categorical("deep", [True, False]):
+            return sum((trial.suggest_int(f"a{i}", 1, 12) - 9) ** 2 for i in range(3)) + 5.0
+        return float(sum((trial.suggest_int(f"b{i}", 1, 12) - 4) ** 2 for i in range(3)))
+
+    study = optuna.create_study(sampler=CalibratedSampler(seed=0))
+    study.optimize(objective, n_trials=40)
+    asked = [tuple(sorted(trial.params.items())) for trial in study.trials]
+    # Trials from before all parameters were known may be met again.
+    assert len(set(asked[5:])) == 35
+    assert study.best_value <= 1.0
+
+
 def test_repeats_are_allowed_where_asked_for():
     space = {"n": IntDistribution(0, 3)}
     study = a_study(CalibratedSampler(seed=0, repeats=True, n_startup_trials=4))

@@ -182,6 +182,22 @@ def test_points_that_differ_only_in_what_does_not_exist_are_the_same():
     np.testing.assert_array_equal(space.cube.snap(points.copy()), points)
 
 
+def test_a_point_that_would_be_a_past_trial_again_is_that_trial():
+    few = IntDistribution(1, 4)
+    everything = {"gate": few, "other": few, "a": few, "b": few}
+    trials = [
+        {},  # says nothing about any point
+        {"gate": 1.0, "other": 1.0, "a": 2.0},  # b was not known then: it may be new
+        {"gate": 1.0, "other": 2.0, "b": 3.0},
+    ]
+    space = Space(everything, {}, trials)
+    again = space.row({"gate": 1.0, "other": 2.0, "a": 4.0, "b": 3.0})
+    new = space.row({"gate": 1.0, "other": 1.0, "a": 2.0, "b": 4.0})
+    snapped = space.cube.snap(np.array([again, new]))
+    np.testing.assert_array_equal(snapped[0], space.row(trials[2]))
+    np.testing.assert_array_equal(snapped[1], new)
+
+
 def test_a_condition_on_a_parameter_outside_the_space_is_no_condition():
     space = Space(
         {"width": TREE["width"]}, conditions({"width": TREE["width"]}, [{}, {"width": 1}])

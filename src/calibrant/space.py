@@ -20,7 +20,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from calibrant.cube import MIDDLE, Axis, Cube
+from calibrant.cube import MIDDLE, Axis, Cube, keys
 from calibrant.gaussian import FloatArray
 
 _FAR = 10.0  # cubes away: no outcome there tells anything about this one
@@ -56,12 +56,16 @@ class Space:
     Args:
         distributions: by name; those with a single value are left out.
         conditions: of parameters that exist only in some trials, parents' before children's.
+        trials: what was asked for in the past. A point that agrees with a trial in all of it would
+            be that trial again, whatever its other coordinates are.
     """
 
     distributions: Mapping[str, BaseDistribution]
     conditions: Mapping[str, Condition] = field(default_factory=dict)
+    trials: Sequence[Internal] = field(default=(), repr=False, compare=False)
     coordinates: dict[str, Coordinate] = field(init=False, repr=False, compare=False)
     cube: Cube = field(init=False, repr=False, compare=False)
+    _paths: dict[tuple[int, ...], set[bytes]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         coordinates = {
@@ -70,7 +74,8 @@ class Space:
         }
         object.__setattr__(self, "coordinates", coordinates)
         axes = tuple(coordinate.axis for coordinate in coordinates.values())
-        cube = Cube(axes, self._absent if self.conditions else None)
+        object.__setattr__(self, "_paths", self._unexplained_paths())
+        cube = Cube(axes, self._absent if self.conditions or self._paths else None)
         object.__setattr__(self, "cube", cube)
 
     def row(self, params: Internal) -> FloatArray:
@@ -117,7 +122,31 @@ class Space:
             fits = (np.abs(X[:, parent, None] - np.array(allowed)) < 1e-9).any(axis=1)
             exists = np.where(absent[:, parent], None in condition.values, fits)
             absent[:, columns[name]] = ~exists
+        for asked, known in self._paths.items():
+            again = np.array([key in known for key in keys(X[:, asked])])
+            others = np.delete(np.arange(X.shape[1]), asked)
+            absent[np.ix_(again, others)] = True
         return absent
+
+    def _unexplained_paths(self) -> dict[tuple[int, ...], set[bytes]]:
+        """Return, by the columns they asked for, trials that asked for less than conditions say.
+
+        Only those with lists of values throughout, as nothing else is met twice, and only what was
+        left out though it was known: an objective may have got new parameters since.
+        """
+        expected = self.coordinates.keys() - self.conditions.keys()
+        listed = {name for name, coordinate in self.coordinates.items() if coordinate.axis.values}
+        columns = {name: column for column, name in enumerate(self.coordinates)}
+        paths: dict[tuple[int, ...], set[bytes]] = {}
+        met: set[str] = set()
+        for params in self.trials:
+            met |= params.keys()
+            left_out = expected - params.keys()
+            asked = [name for name in self.coordinates if name in params] if left_out else []
+            if asked and left_out <= met and listed.issuperset(asked):
+                point = np.array([[self.coordinates[name].to_unit(params[name]) for name in asked]])
+                paths.setdefault(tuple(columns[n] for n in asked), set()).update(keys(point))
+        return paths
 
     def to_internal(self, params: Mapping[str, Any]) -> dict[str, float]:
         """Return internal values of the parameters that are part of the space."""

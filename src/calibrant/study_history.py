@@ -153,7 +153,8 @@ class Archive:
 
     def space(self, distributions: Mapping[str, BaseDistribution]) -> Space:
         """Return the cube of some parameters, with what trials tell about which exist when."""
-        return Space(distributions, conditions(distributions, self._seen()))
+        seen = self._seen()
+        return Space(distributions, conditions(distributions, seen), seen)
 
     def _seen(self) -> list[dict[str, float]]:
         """Return parameters that went together."""
