@@ -169,6 +169,19 @@ def test_a_run_that_fails_is_not_learned(gaussian_file, tmp_path):
     assert not state.exists()
 
 
+def test_columns_of_extreme_levels_can_be_read_again(gaussian_file, tmp_path):
+    out = tmp_path / "out.csv"
+    levels = "0.00001,0.3,0.5,0.9999998,0.9999999"
+    written = runner.invoke(
+        app,
+        ["recalibrate", gaussian_file, "-o", str(out), "--kind", "gaussian", "--levels", levels],
+    )
+    assert written.exit_code == 0, written.output
+    assert out.read_text().splitlines()[0] == "y,q0.00001,q0.3,q0.5,q0.9999998,q0.9999999"
+    again = runner.invoke(app, ["recalibrate", str(out)])
+    assert again.exit_code == 0, again.output
+
+
 @pytest.mark.parametrize("levels", ["abc", "0,1", "0.5,1.2", ""])
 def test_bad_levels(levels, gaussian_file):
     result = runner.invoke(app, ["recalibrate", gaussian_file, "--levels", levels])

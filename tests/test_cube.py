@@ -218,3 +218,9 @@ def test_a_cube_from_its_dimension_or_its_axes():
 def test_bad_cubes(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("values", [(16.0, 32.0), (0.9, 0.1, 0.5), (0.1, 0.1), (np.nan,)])
+def test_values_of_an_axis_are_increasing_places_in_the_unit_interval(values):
+    with pytest.raises(ValueError, match=r"increasing and lie in \[0, 1\]"):
+        Axis(values)

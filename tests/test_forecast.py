@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
+from scipy.special import ndtri
 
 from calibrant import LeaderRecalibrator, Mixture, Normal, OnlineRecalibrator, Quantiles
 from calibrant import ScipyForecast as Scipy
@@ -286,3 +287,10 @@ def test_scipy_shortfall_far_below():
     v = np.array([-8.0, -10.0, -20.0])
     expected = Normal(0.0, 1.0).log_shortfall(v)
     np.testing.assert_allclose(Scipy(stats.norm(0, 1)).log_shortfall(v), expected, rtol=1e-6)
+
+
+def test_intervals_of_nearly_all_outcomes_are_finite():
+    low, high = Normal(0.0, 1.0).interval(1.0 - 1e-13)
+    assert float(low) == pytest.approx(ndtri(5e-14), rel=1e-3)
+    assert float(high) == pytest.approx(-ndtri(5e-14), rel=1e-3)
+    assert float(Normal(0.0, 1.0).interval(0.8)[0]) == ndtri(0.1)

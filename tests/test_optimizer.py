@@ -326,3 +326,11 @@ def test_an_over_confident_model_explores_more_after_recalibration():
     )  # fmt: skip
     (shape,) = policy._shapes(history, Cube.continuous(1), (sure,))
     assert shape.std() > 2.0
+
+
+def test_an_outcome_infinitely_far_from_its_forecast_is_kept():
+    optimizer = Optimizer(1, seed=0)
+    for outcome in [*[0.0] * 8, 1.7e308]:
+        optimizer.tell(optimizer.ask(), outcome)
+    assert np.abs(optimizer.outcomes.scores).max() <= 1e6
+    assert optimizer.forecast([[0.5]]).batch == (1,)

@@ -20,6 +20,7 @@ from calibrant import (
     Quantiles,
     RegressionRecalibrator,
     recalibrator_from_dict,
+    replay,
 )
 
 EMPTY = {
@@ -277,3 +278,18 @@ def test_an_outlier_counts_up_to_the_limit():
     assert limited.update_scores([-2.4]).shape.std() == free.update_scores([-2.4]).shape.std()
     with pytest.raises(ValueError, match="limit > 0"):
         GaussianRecalibrator(limit=0.0)
+
+
+@pytest.mark.parametrize("recalibrator", [GaussianRecalibrator(), ChainRecalibrator()])
+def test_one_forecast_that_was_far_too_sure_does_not_spoil_the_others(recalibrator):
+    rng = np.random.default_rng(0)
+    std = np.where(np.arange(400) == 200, 1e-6, 1.0)
+    found = replay(Normal(np.zeros(400), std), rng.standard_normal(400), recalibrator)
+    assert found.crps[201:].mean() < 1.05 * found.raw_crps[201:].mean()
+
+
+def test_a_limit_of_infinity_survives_json():
+    recalibrator = GaussianRecalibrator(limit=np.inf).update_scores([30.0, 1.0])
+    state = json.loads(json.dumps(recalibrator.to_dict(), allow_nan=False))
+    again = recalibrator_from_dict(state).update_scores([50.0])
+    assert again.squares == recalibrator.update_scores([50.0]).squares

@@ -80,3 +80,10 @@ def test_twice_the_pinball_loss_tends_to_the_crps():
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_what_is_masked_is_missing():
+    y = np.ma.masked_equal([0.1, -0.3, -9999.0], -9999.0)
+    with pytest.raises(ValueError, match=r"`y` must be finite, but got y=nan at position 2"):
+        scores.crps(Normal(np.zeros(3), np.ones(3)), y)
+    assert np.isfinite(scores.crps(Normal(np.zeros(2), np.ones(2)), y[:2]))

@@ -6,6 +6,7 @@ from scipy.special import ndtri
 
 pytest.importorskip("sklearn", reason="needs scikit-learn: pip install 'calibrant[sklearn]'")
 
+from sklearn.base import clone
 from sklearn.ensemble import (
     BaggingRegressor,
     ExtraTreesRegressor,
@@ -27,6 +28,7 @@ from calibrant.bridges.sklearn import (
 )
 from calibrant.models.protocol import KnowsLeaveOneOut
 from calibrant.shape import Calibrated, compose
+from calibrant.transforms import PowerMap
 
 rng = np.random.default_rng(0)
 X = rng.random((25, 2))
@@ -212,6 +214,22 @@ class Says:
     def predict(self, X, return_std=False):
         mean = np.broadcast_to(self.mean, (len(X), *np.shape(self.mean)))
         return (mean, np.full(len(X), self.std)) if return_std else mean
+
+
+def test_a_process_that_came_fitted_counts_its_noise():
+    rng = np.random.default_rng(0)
+    inputs, y = rng.random((60, X.shape[1])), rng.normal(0.0, 0.5, 60)
+    process = GaussianProcessRegressor(RBF(0.3), alpha=0.25, optimizer=None)
+    came_fitted = GaussianRegressor(clone(process).fit(inputs, y)).predict(X)
+    fitted_here = GaussianRegressor(process, outputs=PowerMap()).fit(inputs, y).predict(X)
+    np.testing.assert_allclose(came_fitted.mean(), fitted_here.mean())
+    np.testing.assert_allclose(came_fitted.std(), fitted_here.std())
+    assert (came_fitted.std() > 0.5).all()
+
+
+def test_a_regressor_that_came_fitted_may_speak_of_small_numbers():
+    ridge = BayesianRidge(alpha_1=1e-30, alpha_2=1e-30).fit(X, 1e-9 * Y)
+    assert (GaussianRegressor(ridge).predict(X).std() < 1e-7).all()
 
 
 def test_a_regressor_without_doubt_has_a_little():

@@ -8,6 +8,7 @@ from calibrant import (
     LeaderRecalibrator,
     Normal,
     OnlineRecalibrator,
+    Quantiles,
     replay,
     scores,
 )
@@ -89,3 +90,17 @@ def test_autoregression_learns_a_known_recursion():
     forecast, y = autoregression(series, (1, 2), 400)
     np.testing.assert_allclose(forecast.std(), 0.1, rtol=0.1)
     assert np.std(forecast.score(y)) == pytest.approx(1.0, abs=0.15)
+
+
+def test_coverages_are_those_of_the_intervals_where_outcomes_tie():
+    rng = np.random.default_rng(0)
+    ensembles = rng.poisson(3.0, (300, 40)).astype(float)
+    counts = rng.poisson(3.0, 300).astype(float)
+    forecast = Quantiles.from_samples(ensembles)
+    result = replay(forecast, counts, OnlineRecalibrator())
+    for name, (low, high) in (
+        ("raw", result.raw_interval(0.8)),
+        ("calibrated", result.interval(0.8)),
+    ):
+        inside = np.mean((low <= counts) & (counts <= high))
+        assert result.summary()[name]["80% coverage"] == pytest.approx(inside)

@@ -40,7 +40,7 @@ MODELS = {
 }
 # "default" here and below: one process, its location and scale recalibrated. It is spelled out so
 # that the results keep their meaning when calibrant's own defaults change.
-RECALIBRATOR = GaussianRecalibrator(strength=10.0)
+RECALIBRATOR = GaussianRecalibrator(strength=10.0, limit=np.inf)
 LEVELS = (0.0228, 0.1)  # of the quantile bound: mean − 2 std, and mean − 1.28 std
 WAYS = {
     "raw": Way(None, CalibrationSet("online")),

@@ -17,6 +17,8 @@ Chosen = TypeVar("Chosen", bound=StrEnum)
 def as_floats(name: str, value: ArrayLike) -> FloatArray:
     """Return ``value`` as a float array, or say that it is not numeric."""
     try:
+        if isinstance(value, np.ma.MaskedArray):  # what is masked is missing
+            return np.asarray(np.ma.filled(value.astype(float), np.nan))
         return np.asarray(value, dtype=float)
     except (TypeError, ValueError) as error:
         raise TypeError(f"`{name}` must be numeric, but got {value!r}.") from error

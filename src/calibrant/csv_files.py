@@ -13,7 +13,7 @@ from calibrant.forecast import Forecast, Normal
 from calibrant.gaussian import FloatArray
 from calibrant.quantiles import Quantiles
 
-_QUANTILE_COLUMN = re.compile(r"q(\d*\.?\d+)")
+_QUANTILE_COLUMN = re.compile(r"q(\d*\.?\d+(?:[eE][-+]?\d+)?)")
 
 
 def read_forecasts(path: Path) -> tuple[Forecast, FloatArray]:
@@ -76,6 +76,8 @@ def write_quantiles(
     """Write outcomes and calibrated quantiles, one row a forecast."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["y", *(f"q{level:g}" for level in levels)])
+        # To twelve digits: 0.1 + 0.2 is meant to be 0.3.
+        names = [np.format_float_positional(float(f"{p:.12g}"), trim="-") for p in levels]
+        writer.writerow(["y", *(f"q{name}" for name in names)])
         for outcome, row in zip(y.tolist(), quantiles.tolist(), strict=True):
             writer.writerow(["" if np.isnan(outcome) else outcome, *row])

@@ -41,6 +41,14 @@ class Axis:
     categorical: bool = False
     rounding: Callable[[FloatArray], FloatArray] | None = None
 
+    def __post_init__(self) -> None:
+        values = checks.as_floats("values", self.values)
+        if not (np.all(np.diff(values) > 0.0) and np.all((values >= 0.0) & (values <= 1.0))):
+            raise ValueError(
+                f"`values` must be increasing and lie in [0, 1], but got {self.values}; for other "
+                "numbers and for names use `minimize` or an Optuna study."
+            )
+
 
 @dataclass(frozen=True)
 class Cube:

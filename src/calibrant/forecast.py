@@ -77,7 +77,10 @@ class Forecast(ABC):
 
     @abstractmethod
     def log_shortfall(self, v: ArrayLike) -> FloatArray:
-        """Return log E[(v − Y)₊], finite where the expectation itself underflows."""
+        """Return log E[(v − Y)₊], finite where the expectation itself underflows.
+
+        Where expectations are sums over cells of outcomes it is −∞ below the lowest cell.
+        """
 
     def cdf(self, y: ArrayLike) -> FloatArray:
         """Return P(Y ≤ y)."""
@@ -89,8 +92,9 @@ class Forecast(ABC):
 
     def interval(self, coverage: float) -> tuple[FloatArray, FloatArray]:
         """Return the ends of the central interval that should hold ``coverage`` of outcomes."""
-        # Rounded to the level that is meant: 0.5 − 0.5·0.8 is not 0.1.
-        tail = round(0.5 - 0.5 * checks.coverage_level(coverage), 12)
+        tail = 0.5 - 0.5 * checks.coverage_level(coverage)
+        meant = round(tail, 12)  # 0.5 − 0.5·0.8 is not 0.1
+        tail = meant if abs(meant - tail) < 1e-15 else tail
         return self.quantile(tail), self.quantile(1.0 - tail)
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:

@@ -29,7 +29,7 @@ from scipy.special import ndtr
 
 from calibrant import checks
 from calibrant.forecast import Forecast
-from calibrant.gaussian import FloatArray
+from calibrant.gaussian import SCORE_LIMIT, FloatArray
 from calibrant.models.protocol import KnowsLeaveOneOut, KnowsOneStepAhead, Model
 from calibrant.recalibrate import Recalibrator
 
@@ -57,7 +57,8 @@ class Outcomes:
     def record(self, forecast: Forecast, y: ArrayLike) -> Outcomes:
         """Return the log with the outcomes y of a forecast that was made before them."""
         scores = np.ravel(forecast.score(checks.one_outcome_each(forecast.batch, y)))
-        return Outcomes(np.concatenate([self.scores, scores]))
+        within = np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT)
+        return Outcomes(np.concatenate([self.scores, within]))
 
     def recalibrate(self, recalibrator: Recalibrator) -> Recalibrator:
         """Return the recalibrator after all outcomes of the log, in order."""

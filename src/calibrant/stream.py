@@ -13,14 +13,18 @@ from calibrant.forecast import Forecast
 from calibrant.gaussian import FloatArray
 from calibrant.recalibrate import Recalibrator
 
+_COVERAGES = (0.5, 0.8, 0.95)
+_ENDS = np.array([0.25, 0.1, 0.025, 0.75, 0.9, 0.975])  # of these intervals, low ones first
+
 
 @dataclass(frozen=True)
 class Replay:
     """What a stream looked like before and after recalibration, forecast by forecast.
 
-    ``pits``, ``quantiles`` (T, K) and ``crps`` are those of the calibrated forecasts; the same
-    names with ``raw_`` in front are the model's own. Every forecast was made, and recalibrated,
-    before its outcome was used.
+    ``pits``, ``quantiles`` (T, K), ``crps`` and ``inside`` (T, 3: whether the central intervals of
+    50, 80 and 95 % held the outcome) are those of the calibrated forecasts; the same names with
+    ``raw_`` in front are the model's own. Every forecast was made, and recalibrated, before its
+    outcome was used.
     """
 
     y: FloatArray
@@ -31,6 +35,8 @@ class Replay:
     quantiles: FloatArray
     raw_crps: FloatArray
     crps: FloatArray
+    raw_inside: NDArray[np.bool_]
+    inside: NDArray[np.bool_]
     recalibrator: Recalibrator
 
     @property
@@ -56,15 +62,19 @@ class Replay:
     def summary(self) -> dict[str, dict[str, float]]:
         """Return calibration score, interval coverages and mean CRPS, raw and calibrated."""
 
-        def row(pits: FloatArray, crps: FloatArray) -> dict[str, float]:
+        def row(pits: FloatArray, inside: NDArray[np.bool_], crps: FloatArray) -> dict[str, float]:
+            shares = zip(_COVERAGES, inside.mean(axis=0), strict=True)
             return {
                 "calibration score": scores.calibration_score(pits),
                 "miscalibration area": scores.miscalibration_area(pits),
-                **{f"{c:.0%} coverage": scores.pit_coverage(pits, c) for c in (0.5, 0.8, 0.95)},
+                **{f"{coverage:.0%} coverage": float(share) for coverage, share in shares},
                 "CRPS": float(crps.mean()),
             }
 
-        return {"raw": row(self.raw_pits, self.raw_crps), "calibrated": row(self.pits, self.crps)}
+        return {
+            "raw": row(self.raw_pits, self.raw_inside, self.raw_crps),
+            "calibrated": row(self.pits, self.inside, self.crps),
+        }
 
     def _columns(self, coverage: float) -> tuple[int, int]:
         ends = (0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage)
@@ -99,24 +109,32 @@ def replay(
         raise ValueError(f"A stream is 1-D, but got outcomes of shape {y.shape}.")
     grid = checks.levels_grid(levels)
     pits, crps = np.empty(y.size), np.empty(y.size)
-    quantiles = np.empty((y.size, grid.size))
+    every_level = np.concatenate([grid, _ENDS])
+    quantiles = np.empty((y.size, every_level.size))
     for t, outcome in enumerate(y):
         raw = forecast[t]
         calibrated = recalibrator.calibrate(raw)
         pits[t] = calibrated.cdf(outcome)
         crps[t] = calibrated.crps(outcome)
-        quantiles[t] = calibrated.quantile(grid)
+        quantiles[t] = calibrated.quantile(every_level)
         recalibrator = recalibrator.observe(raw, outcome)
         if progress is not None:
             progress(t + 1)
+    raw_quantiles = forecast.quantile(every_level[:, None]).T
+    # By the ends themselves: PITs of outcomes that tie with a forecast would mislead.
+    raw_inside, inside = (
+        (q[:, -6:-3] <= y[:, None]) & (y[:, None] <= q[:, -3:]) for q in (raw_quantiles, quantiles)
+    )
     return Replay(
         y=y,
         levels=grid,
         raw_pits=forecast.cdf(y),
         pits=pits,
-        raw_quantiles=forecast.quantile(grid[:, None]).T,
-        quantiles=quantiles,
+        raw_quantiles=raw_quantiles[:, : grid.size],
+        quantiles=quantiles[:, : grid.size],
         raw_crps=forecast.crps(y),
         crps=crps,
+        raw_inside=raw_inside,
+        inside=inside,
         recalibrator=recalibrator,
     )

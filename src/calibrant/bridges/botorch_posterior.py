@@ -91,7 +91,7 @@ class CalibratedPosterior(TransformedPosterior):
         """Return P(Y ≤ value) of the marginals; several values are stacked in front."""
         if value.numel() > 1:
             return torch.stack([self.cdf(v) for v in value], dim=0)
-        return torch.special.ndtr(self.shapes.score(self._standardised(value)))
+        return self.shapes.cdf(self._standardised(value))
 
     def density(self, value: Tensor) -> Tensor:
         """Return the marginals' densities, without gradients; several are stacked in front."""

@@ -32,7 +32,7 @@ from calibrant.forecast import Forecast, Normal
 from calibrant.gaussian import FloatArray
 from calibrant.quantiles import Quantiles
 from calibrant.transformed import transformed
-from calibrant.transforms import MonotoneMap, Outputs, PowerMap, fit_map
+from calibrant.transforms import MonotoneMap, Outputs, fit_map
 
 # The least std, as a share of that of outcomes: a regressor that is certain is so by rounding.
 _LEAST_STD = 1e-6
@@ -73,7 +73,7 @@ class GaussianRegressor:
         chosen = self.outputs
         outputs = chosen if isinstance(chosen, MonotoneMap) else fit_map(chosen, y)
         fitted = clone(self.regressor).fit(X, outputs(y))
-        kind = FittedProcess if hasattr(fitted, "L_") else GaussianRegressor
+        kind = FittedProcess if _is_process(fitted) else GaussianRegressor
         return kind(fitted, outputs)
 
     def predict(self, X: FloatArray) -> Forecast:
@@ -81,39 +81,43 @@ class GaussianRegressor:
         mean, std = self._mean_and_std(X)
         for name, part in (("mean", mean), ("std", std)):
             _one_each(self.regressor, name, part, len(X))
-        # One that came fitted was fitted to outcomes as they are.
-        outputs = self.outputs if isinstance(self.outputs, MonotoneMap) else PowerMap()
-        return transformed(Normal(mean, np.maximum(std, _LEAST_STD)), outputs)
+        if isinstance(self.outputs, MonotoneMap):
+            return transformed(Normal(mean, np.maximum(std, _LEAST_STD)), self.outputs)
+        # One that came fitted was fitted to outcomes as they are, of whatever size.
+        return Normal(mean, np.maximum(std, np.finfo(float).tiny))
 
     def _mean_and_std(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean, std = self.regressor.predict(X, return_std=True)
-        return mean, std
+        # The variance of noise of a GaussianProcessRegressor is part of a forecast of outcomes;
+        # scikit-learn leaves it out of the std.
+        return mean, np.hypot(std, _noise(self.regressor)) if _is_process(self.regressor) else std
 
 
 @dataclass(frozen=True)
 class FittedProcess(GaussianRegressor):
-    """A fitted GaussianProcessRegressor, which has its leave-one-out scores in closed form.
-
-    Its ``alpha``, the variance of noise, is part of a forecast of outcomes; scikit-learn leaves it
-    out of the std.
-    """
+    """A fitted GaussianProcessRegressor, which has its leave-one-out scores in closed form."""
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
         """Return score and std of each outcome given all others, hyper-parameters as they are."""
         process = self.regressor
         inverse = solve_triangular(process.L_, np.eye(process.L_.shape[0]), lower=True)
         stds = 1.0 / np.sqrt(np.einsum("ji,ji->i", inverse, inverse))
-        return np.ravel(process.alpha_) * stds, stds * self._unit
+        return np.ravel(process.alpha_) * stds, stds * _own_unit(process)
 
-    def _mean_and_std(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        mean, std = super()._mean_and_std(X)
-        noise = np.sqrt(np.mean(self.regressor.alpha)) * self._unit
-        return mean, np.hypot(std, noise)
 
-    @property
-    def _unit(self) -> float:
-        """What the process itself divides outcomes by, with ``normalize_y``."""
-        return float(np.ravel(self.regressor._y_train_std)[0])
+def _is_process(regressor: Any) -> bool:
+    """Whether a regressor is a GaussianProcessRegressor that has been fitted."""
+    return hasattr(regressor, "L_")
+
+
+def _own_unit(process: Any) -> float:
+    """Return what a process itself divides outcomes by, with ``normalize_y``."""
+    return float(np.ravel(process._y_train_std)[0])
+
+
+def _noise(process: Any) -> float:
+    """Return the std of noise that a process was told of."""
+    return float(np.sqrt(np.mean(process.alpha))) * _own_unit(process)
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,14 @@ class TorchShapes:
         values = [float(shape.at_score(z)) for shape in self.shapes]
         return torch.tensor(values, dtype=like.dtype, device=like.device)
 
+    def cdf(self, v: Tensor) -> Tensor:
+        """Return P(Z ≤ v): exact values, with the gradients of the table of scores."""
+        values = v.detach().double().cpu().numpy()
+        each = [shape.cdf(values[..., output]) for output, shape in enumerate(self.shapes)]
+        exact = torch.from_numpy(np.stack(each, axis=-1)).to(device=v.device, dtype=v.dtype)
+        smooth = torch.special.ndtr(self.score(v))
+        return exact + (smooth - smooth.detach())
+
     def pdf(self, v: Tensor) -> Tensor:
         """Return the exact densities of Z at v, without gradients."""
         values = v.detach().double().cpu().numpy()
@@ -138,7 +146,10 @@ def _transport(shape: Forecast) -> FloatArray:
 
 
 def _score(shape: Forecast) -> FloatArray:
-    values = np.clip(shape.score(_V), -LARGEST_SCORE, LARGEST_SCORE)
+    scores = shape.score(_V)
+    known = scores[np.isfinite(scores)]
+    low, high = (min(known.min(), -LARGEST_SCORE), max(known.max(), LARGEST_SCORE))
+    values = np.clip(scores, low, high)  # an infinite one is further out than all others
     return _with_slopes(values, _ratio(shape.pdf(_V), density(values)) * np.cosh(_T))
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -192,6 +193,10 @@ class FittedGP:
         whitened = self.W @ self.v
         object.__setattr__(self, "whitened", whitened)
         object.__setattr__(self, "alpha", whitened @ self.W)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A function that belongs to the inputs; it is made again.
+        return {name: value for name, value in self.__dict__.items() if name != "_correlations"}
 
     @cached_property
     def _correlations(self) -> WithInputs:

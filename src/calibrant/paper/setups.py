@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+import numpy as np
+
 from calibrant import checks
 from calibrant.acquisition import (
     Acquisition,
@@ -56,12 +58,12 @@ MODELS: dict[str, Model] = {
 
 RECALIBRATORS: dict[str, Recalibrator | None] = {
     "none": None,
-    "gaussian": GaussianRecalibrator(strength=10.0),
+    "gaussian": GaussianRecalibrator(strength=10.0, limit=np.inf),
     "leader": LeaderRecalibrator(),
     "online": OnlineRecalibrator(rate=0.05),
     "gp": RegressionRecalibrator("gp"),
     "mlp": RegressionRecalibrator("mlp"),
-    "calibrant": GaussianRecalibrator(strength=10.0),
+    "calibrant": GaussianRecalibrator(strength=10.0, limit=np.inf),
 }
 
 CALIBRATION_SETS: dict[str, CalibrationSet] = {

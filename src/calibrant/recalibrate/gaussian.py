@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from calibrant import checks
 from calibrant.forecast import Normal
-from calibrant.gaussian import FloatArray
+from calibrant.gaussian import SCORE_LIMIT, FloatArray
 from calibrant.recalibrate.protocol import Recalibrator, as_scores, scores_of_pits
 
 
@@ -25,12 +25,12 @@ class GaussianRecalibrator(Recalibrator):
 
     Args:
         strength: how many calibrated outcomes the trust in the model is worth.
-        limit: scores further from 0 than this count as this far. Without a limit a single outcome
-            20 stds away would make all intervals of a short stream several times as wide.
+        limit: scores further from 0 than this count as this far. Without a limit (``inf``) a single
+            forecast that was far too sure would widen the intervals of hundreds of others.
     """
 
     strength: float = 10.0
-    limit: float = np.inf
+    limit: float = 10.0
     count: int = 0
     total: float = 0.0  # Σ z
     squares: float = 0.0  # Σ z²
@@ -73,7 +73,5 @@ class GaussianRecalibrator(Recalibrator):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        state = asdict(self)
-        if np.isinf(self.limit):  # JSON has no infinity
-            del state["limit"]
-        return {"kind": "gaussian", **state}
+        limit = min(self.limit, SCORE_LIMIT)  # JSON has no infinity, and no score is larger
+        return {"kind": "gaussian", **asdict(self), "limit": limit}
