@@ -100,6 +100,8 @@ class _Pointwise(Acquisition):
 class ExpectedImprovement(_Pointwise):
     """log E[(best − margin − Y)₊]: finite and with a gradient far from any improvement.
 
+    That is, of models with Gaussian forecasts, calibrated or not. Of others it may be −∞ there.
+
     Args:
         margin: how much better an improvement must be to count, in the model's units.
     """
