@@ -21,6 +21,7 @@ from calibrant.paper.metrics import estimate
 from calibrant.paper.page import markdown, write_page
 from calibrant.paper.records import Records
 from calibrant.paper.run import run_missing
+from calibrant.paper.section import Section
 from calibrant.paper.setups import Setup
 from calibrant.paper.verdicts import (
     calibration_verdict,
@@ -317,3 +318,11 @@ def test_live_lda_trains_where_the_search_goes(monkeypatch):
     assert goal.evaluate(goal.cube.every_point()[1], 0) == 1000.0
     assert asked[0] == (1, 1.0, 32)
     assert asked[1] == (1, 0.5, 2)
+
+
+def test_a_picture_that_cannot_be_drawn_again_is_kept(tmp_path):
+    (tmp_path / "forrester.png").write_bytes(b"drawn earlier")
+    section = Section("forrester", "Step by step", "text", [], None, "")
+    page = write_page([section], tmp_path)
+    assert "![Step by step](forrester.png)" in (tmp_path / "README.md").read_text()
+    assert "<img src='forrester.png'" in page.read_text()

@@ -96,6 +96,9 @@ def columns() -> str:
         "",
         *(f"- *{WAY_NAMES[name]}*: `{text}`" for name, text in known["way"].items()),
         "",
+        "What is called *default* is that of before 0.3.0: one process, fitted from where the last",
+        "fit ended, and location and scale with no limit on the scores that they learn from.",
+        "",
     ]
     return "\n".join(lines)
 
@@ -205,7 +208,7 @@ def finding(found: Found, marks: dict[Search, str]) -> str:
         f"{listed(worse)}, and in the other {len(ROWS) * len(CALIBRATED) - len(marks)} of "
         f"{len(ROWS) * len(CALIBRATED)} comparisons no difference stands after the correction. The "
         f"default recalibration changed the share, row by row, by {changes} points. Without any "
-        f"calibration, the bolder level {LEVELS[0]} found the minimum in {bold} of searches."
+        f"calibration, the level {LEVELS[0]}, which explores more, found the minimum in {bold} of searches."
     )
 
 

@@ -29,7 +29,11 @@ def paper(
     ] = Path("paper"),
     count: Annotated[
         int | None,
-        typer.Option("--repetitions", min=1, help="Of each search; by default 30, on tables 200."),
+        typer.Option(
+            "--repetitions",
+            min=1,
+            help="Of each search; by default 30, on tables 200, live LDA and networks 5 to 7.",
+        ),
     ] = None,
     jobs: Annotated[
         int, typer.Option(min=1, help="Searches to run at the same time.")

@@ -75,11 +75,11 @@ TEXTS = {
     ),
     "where": (
         "Beyond the paper: six problems, its model (*rbf*) and ours (*calibrant*), three "
-        "acquisitions, one of them at two levels. *Calibrated* is calibrant's default, *calibrated "
-        "online* learns from the outcomes of the points that the search itself chose. The first "
-        "table pools the problems; its p-values count repetitions of different problems as one "
-        "sample. Where an interval includes zero and p is small, many small gains stand against a "
-        "few large losses."
+        "acquisitions, one of them at two levels. *Calibrated*: location and scale from "
+        "leave-one-out scores; *calibrated online* learns from the outcomes of the points that the "
+        "search itself chose. The first table pools problems; its p-values count repetitions of "
+        "different problems as one sample. Where an interval includes zero and p is small, many "
+        "small gains stand against a few large losses."
     ),
 }
 

@@ -44,8 +44,8 @@ class GaussianRecalibrator(Recalibrator):
             raise ValueError("No scores have this `count`, `total` (Σ z) and `squares` (Σ z²).")
 
     def __repr__(self) -> str:
-        limit = "" if np.isinf(self.limit) else f"limit={self.limit:g}, "
-        return f"GaussianRecalibrator(strength={self.strength:g}, {limit}count={self.count})"
+        settings = f"strength={self.strength:g}, limit={self.limit:g}"
+        return f"GaussianRecalibrator({settings}, count={self.count})"
 
     @property
     def shape(self) -> Normal:
