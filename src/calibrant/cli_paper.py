@@ -32,7 +32,8 @@ def paper(
         typer.Option(
             "--repetitions",
             min=1,
-            help="Of each search; by default 30, on tables 200, live LDA and networks 5 to 7.",
+            help="Of each search; by default 30, on tables 200, forrester 100, "
+            "lda-live and networks 5 to 7.",
         ),
     ] = None,
     jobs: Annotated[

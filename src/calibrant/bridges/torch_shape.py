@@ -148,7 +148,7 @@ def _transport(shape: Forecast) -> FloatArray:
 def _score(shape: Forecast) -> FloatArray:
     scores = shape.score(_V)
     known = scores[np.isfinite(scores)]
-    low, high = (min(known.min(), -LARGEST_SCORE), max(known.max(), LARGEST_SCORE))
+    low, high = min(known.min(), -LARGEST_SCORE), max(known.max(), LARGEST_SCORE)
     values = np.clip(scores, low, high)  # an infinite one is further out than all others
     return _with_slopes(values, _ratio(shape.pdf(_V), density(values)) * np.cosh(_T))
 
