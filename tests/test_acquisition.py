@@ -410,3 +410,11 @@ def test_direction_a_model_too_sure_is_believed_to_reach_further(name, factor):
 def test_bad_levels(level):
     with pytest.raises(ValueError, match="`0 < level < 1` must hold"):
         QuantileBound(level)
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.5])
+def test_a_draw_is_as_wide_as_the_belief_however_noisy_outcomes_are(noise):
+    fitted = GP.at(np.log([0.15, 1.0, noise]), LINE_X, np.array([0.0, 1.0, -1.0, 0.5]))
+    _, std, _ = fitted.posterior(BETWEEN)
+    draws = draws_of(fitted, Normal(0.0, 1.0), BETWEEN)
+    np.testing.assert_allclose(draws.std(axis=0), std, rtol=0.12)

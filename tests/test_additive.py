@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process import kernels as reference
 
-from calibrant.models import RBF, Additive, GaussianProcess, Matern52, Periodic
+from calibrant.models import RBF, Additive, GaussianProcess, Linear, Matern52, Periodic
 
 DIM = 3
 LENGTHS = {False: [0.6], True: [0.4, 0.9, 1.7]}
@@ -141,3 +141,9 @@ def test_a_periodic_whole_is_refused():
 def test_a_level_with_a_negative_variance_is_refused():
     with pytest.raises(ValueError, match="level"):
         Additive(level=-1.0)
+
+
+@pytest.mark.parametrize("kernel", [Periodic, Linear])
+def test_the_whole_is_a_kernel_of_distances(kernel):
+    with pytest.raises(ValueError, match=f"of distances alone.*but got {kernel.__name__}"):
+        Additive(whole=kernel)

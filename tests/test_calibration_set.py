@@ -7,7 +7,7 @@ import pytest
 
 from calibrant import Normal, Outcomes
 from calibrant.calibration_set import CalibrationSet, Splits
-from calibrant.models import GaussianProcess
+from calibrant.models import RBF, GaussianProcess, Matern52, Rotation
 from calibrant.outcomes import k_fold
 
 rng = np.random.default_rng(0)
@@ -182,3 +182,14 @@ def test_one_outcome_more_than_the_first_training_set_is_scored():
 def test_bad_sets(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("splits", ["leave-one-out", "time-series"])
+def test_refits_are_of_the_process_at_turn(splits):
+    short, long = (GaussianProcess(kernel) for kernel in (RBF(), Matern52()))
+    X = rng.random((8, 2))
+    y = np.sin(5.0 * X[:, 0]) + X[:, 1]
+    known, model = CalibrationSet(splits, refit=True), Rotation((short, long))
+    scores = known.outcomes(model, model.fit(X, y), X, y, Outcomes()).scores
+    expected = known.outcomes(short, short.fit(X, y), X, y, Outcomes()).scores  # 8 is even
+    np.testing.assert_array_equal(scores, expected)

@@ -544,3 +544,53 @@ def test_a_fit_can_be_pickled_after_it_was_used():
     before = fitted.predict(X)
     again = pickle.loads(pickle.dumps(fitted)).predict(X)
     np.testing.assert_array_equal(again.quantile(0.3), before.quantile(0.3))
+
+
+def test_noise_that_is_known_is_the_same_for_low_and_high_outcomes():
+    X = np.random.default_rng(1).random((60, 1))
+    truth, added = np.exp(7.0 * X[:, 0]), np.random.default_rng(2)
+    fitted = GaussianProcess(noise=1.0).fit(X, truth + added.normal(size=60))
+    at = np.array([[0.1], [0.5], [0.9]])
+    low, high = fitted.predict(at).interval(0.8)
+    half = (high - low) / 2.0
+    assert np.all(half > 1.2)  # 1.28 of the noise alone
+    assert np.all(half < 3.0)
+
+
+def test_where_each_outcome_has_its_own_noise_others_have_the_middle_one():
+    X, noise = np.linspace(0.0, 1.0, 30)[:, None], np.full(30, 0.01)
+    noise[7] = 5.0
+    fitted = GaussianProcess(outputs="standardise").fit(X, np.sin(6.0 * X[:, 0]), noise=noise)
+    low, high = fitted.predict([[0.5]]).interval(0.8)
+    assert high - low < 0.1
+
+
+class Raised(RBF):
+    """A power of another kernel: somebody's own, with a parameter that has a name of its own."""
+
+    def parameter_names(self, dim):
+        return [*super().parameter_names(dim), "power"]
+
+    def on_itself(self, X):
+        inner = super().on_itself(X)
+
+        def forward(theta):
+            C, pullback = inner(theta[:-1])
+            power, log = np.exp(theta[-1]), np.log(np.maximum(C, 1e-300))
+            raised = np.exp(power * log)
+
+            def gradient(M):
+                by_C = M * power * np.exp((power - 1.0) * log)
+                return np.append(pullback(by_C), power * (M * raised * log).sum())
+
+            return raised, gradient
+
+        return forward
+
+
+@pytest.mark.parametrize("priors", [None, Priors(), Priors.flat()])
+def test_a_kernel_may_have_parameters_of_other_names(priors):
+    X = rng.random((12, 1))
+    model = GaussianProcess(Raised(), outputs="standardise", priors=priors)
+    theta = model.fit(X, np.sin(5.0 * X[:, 0])).theta
+    assert np.isfinite(theta).all()

@@ -27,7 +27,10 @@ def marked(Y, constraints=None):
     empty = History.empty(2, Y.shape[1])
     X = np.column_stack([np.arange(count), np.zeros(count)]).astype(float)
     limits = np.empty((count, 0)) if constraints is None else constraints
-    return History(X, Y, limits, empty.online, empty.failed, empty.failed_at_least, empty.pending)
+    forecast = np.zeros(count, dtype=bool)
+    return History(
+        X, Y, limits, empty.online, forecast, empty.failed, empty.failed_at_least, empty.pending
+    )
 
 
 @given(
@@ -89,7 +92,8 @@ def a_history(count, failed=0):
     empty = History.empty(2)
     return History(
         X, ((X - 0.4) ** 2).sum(axis=1, keepdims=True), np.empty((count, 0)), empty.online,
-        rng.random((failed, 2)), np.full(failed, np.nan), empty.pending,
+        np.zeros(count, dtype=bool), rng.random((failed, 2)), np.full(failed, np.nan),
+        empty.pending,
     )  # fmt: skip
 
 
@@ -97,7 +101,7 @@ def test_feasible_outcomes_come_before_others():
     history = a_history(50)
     constraints = np.where(np.arange(50) < 10, 1.0, -1.0)[:, None]
     limited = History(
-        history.X, history.Y, constraints, history.online, history.failed,
+        history.X, history.Y, constraints, history.online, history.forecast, history.failed,
         history.failed_at_least, history.pending,
     )  # fmt: skip
     assert limited.merit[:10].min() > limited.merit[10:].max()
@@ -151,3 +155,10 @@ def test_models_and_their_limits():
     part = Policy()._bearable(a_history(2200, failed=2500))
     assert part.failed.shape == (2000, 2)
     assert part.X.shape[0] <= 2000
+
+
+def test_constraints_of_infinity_are_the_worst():
+    Y = np.arange(4.0)[:, None]
+    limits = np.array([[np.inf, np.inf], [1.0, 0.0], [np.inf, 0.0], [0.0, 0.0]])
+    assert marked(Y, limits).merit.argmin() == 3
+    assert marked(Y, limits).merit.argsort()[1] == 1

@@ -162,7 +162,7 @@ def test_the_online_set_holds_the_scores_of_the_forecasts_made_before():
     expected = []
     for _ in range(5):
         x = optimizer.ask()
-        (suggestion,) = optimizer._pending.values()
+        (suggestion,) = optimizer._pending
         y = bowl(x)
         expected.append(float(suggestion.forecasts[0].score(y)))
         optimizer.tell(x, y)
@@ -175,7 +175,8 @@ def test_shown_forecasts_are_recalibrated_by_it():
     low, high = optimizer.forecast(at).interval(0.8)
     assert low.shape == (2,)
     assert np.all(low < high)
-    raw = optimizer._fits[0].predict(at)
+    fits = optimizer._policy.fit(optimizer._history(), optimizer._cube, optimizer._fits)
+    raw = fits[0].predict(at)
     shown = optimizer.outcomes.recalibrate(optimizer._shown).calibrate(raw)
     np.testing.assert_allclose(shown.interval(0.8), (low, high))
 
@@ -321,8 +322,8 @@ def test_an_over_confident_model_explores_more_after_recalibration():
     policy = Policy(model, GaussianRecalibrator(), CalibrationSet(in_doubt=0.0), QuantileBound())
     history = History.empty(1)
     history = History(
-        X, y[:, None], np.empty((12, 0)), history.online, history.failed,
-        history.failed_at_least, history.pending,
+        X, y[:, None], np.empty((12, 0)), history.online, np.zeros(12, dtype=bool),
+        history.failed, history.failed_at_least, history.pending,
     )  # fmt: skip
     (shape,) = policy._shapes(history, Cube.continuous(1), (sure,))
     assert shape.std() > 2.0
@@ -334,3 +335,51 @@ def test_an_outcome_infinitely_far_from_its_forecast_is_kept():
         optimizer.tell(optimizer.ask(), outcome)
     assert np.abs(optimizer.outcomes.scores).max() <= 1e6
     assert optimizer.forecast([[0.5]]).batch == (1,)
+
+
+def test_points_told_in_single_precision_are_the_points_asked_for():
+    listed = [Axis((1 / 6, 0.5, 5 / 6), categorical=True), Axis((0.1, 0.3, 0.7, 0.9))]
+    optimizer = Optimizer(listed, seed=0)
+    asked = []
+    for _ in range(12):
+        asked.append(optimizer.ask())
+        optimizer.tell(asked[-1].astype(np.float32), float(asked[-1][0] < 0.8))
+    assert len({tuple(x) for x in asked}) == 12
+    assert tuple(optimizer.best[0]) in {tuple(x) for x in asked}
+
+
+def test_coordinates_that_were_not_asked_for_are_told_as_they_are_listed():
+    optimizer = Optimizer([Axis((1 / 3, 2 / 3)), Axis()], seed=0)
+    optimizer.tell(np.array([1 / 3, 0.123], dtype=np.float32), 1.0)
+    x, _ = optimizer.best
+    assert x[0] == 1 / 3
+    assert x[1] == np.float32(0.123)
+
+
+def test_the_same_point_may_be_asked_for_many_times():
+    optimizer = Optimizer([Axis((0.25, 0.75))], repeats=True, n_initial=2, seed=0)
+    for y in (0.0, 1.0, 0.1, 0.9):
+        optimizer.tell(optimizer.ask(), y)
+    scored = optimizer.outcomes.scores.size
+    asked = [optimizer.ask() for _ in range(4)]
+    assert len({float(x[0]) for x in asked}) < 4
+    assert optimizer._history().pending.shape == (4, 1)
+    for x in asked:
+        optimizer.tell(x, 0.5)
+    assert optimizer.outcomes.scores.size == scored + 4
+
+
+def test_a_look_at_forecasts_changes_nothing():
+    def suggestions(look):
+        optimizer = Optimizer(2, n_initial=4, seed=0)
+        found = []
+        for _ in range(12):
+            batch = [optimizer.ask() for _ in range(2)]
+            for x in batch:
+                optimizer.tell(x, bowl(x))
+                if look:
+                    optimizer.forecast([[0.5, 0.5]])
+            found += batch
+        return np.array(found)
+
+    np.testing.assert_array_equal(suggestions(look=True), suggestions(look=False))

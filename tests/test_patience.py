@@ -33,6 +33,7 @@ def history(outcomes, forecast=None, constraints=None, dim=1):
         if constraints is None
         else np.array(constraints)[:, None],
         online=(Outcomes(np.zeros(y.size if forecast is None else forecast)),),
+        forecast=np.arange(y.size) >= y.size - (y.size if forecast is None else forecast),
     )
 
 
@@ -140,3 +141,16 @@ def test_patience_is_a_count(patience, error):
     for search in (lambda p: Optimizer(1, patience=p), lambda p: CalibratedSampler(patience=p)):
         with pytest.raises(error, match="patience"):
             search(patience)
+
+
+def test_outcomes_that_were_not_suggested_are_not_in_vain():
+    optimizer = Optimizer(1, n_initial=2, seed=0)
+    for _ in range(12):
+        x = optimizer.ask()
+        optimizer.tell(x, float((x[0] - 0.3) ** 2))
+    before = optimizer._history().in_vain
+    for x in np.linspace(0.5, 1.0, 20):
+        optimizer.tell([x], 5.0 + x)
+    assert optimizer._history().in_vain == before
+    optimizer.tell(optimizer.ask(), 1.0)
+    assert optimizer._history().in_vain == before + 1

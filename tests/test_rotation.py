@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import Optimizer
-from calibrant.models import RBF, Additive, GaussianProcess, Matern52, Rotation
+from calibrant.models import RBF, Additive, BaggedProcesses, GaussianProcess, Matern52, Rotation
 from calibrant.models.protocol import (
     CanRefit,
     GaussianBelief,
@@ -77,3 +77,8 @@ def test_a_search_uses_them_in_turn():
 def test_none_cannot_take_turns():
     with pytest.raises(ValueError, match="at least one GaussianProcess"):
         Rotation(())
+
+
+def test_only_processes_take_turns():
+    with pytest.raises(TypeError, match="must all be GaussianProcess, but got BaggedProcesses"):
+        Rotation((GaussianProcess(), BaggedProcesses()))

@@ -463,3 +463,24 @@ def test_a_forecast_that_plays_infinity_can_be_stored():
 def test_bad_stored_forecasts(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("huge", [1e9, 1e12, 1e15, 1e300])
+def test_one_outcome_far_away_does_not_hide_the_others(huge):
+    y = np.append(np.linspace(0.0, 1.0, 19), huge)
+    v = fit_map("yeo-johnson", y)(y)
+    assert np.ptp(v[:19]) > 0.2 * np.ptp(v)
+
+
+@pytest.mark.parametrize("count", [2, 5, 8])
+@pytest.mark.parametrize("penalty", [1e3, 1e6, 1e12])
+def test_a_penalty_that_many_outcomes_have_does_not_hide_the_others(count, penalty):
+    y = np.append(np.linspace(0.0, 1.0, 20 - count), np.full(count, penalty))
+    v = fit_map("yeo-johnson", y)(y)
+    assert np.ptp(v[: 20 - count]) > 0.1 * np.ptp(v)
+
+
+def test_outcomes_that_differ_in_their_last_digits_are_told_apart():
+    f = np.linspace(0.0, 1.0, 30)
+    v = fit_map("yeo-johnson", 1e9 + 1e-4 * f)(1e9 + 1e-4 * f)
+    assert np.corrcoef(v, f)[0, 1] > 0.99

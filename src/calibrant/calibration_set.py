@@ -9,7 +9,13 @@ import numpy as np
 
 from calibrant import checks
 from calibrant.gaussian import FloatArray
-from calibrant.models.protocol import FittedModel, KnowsLeaveOneOut, KnowsOneStepAhead, Model
+from calibrant.models.protocol import (
+    FittedModel,
+    KnowsLeaveOneOut,
+    KnowsOneStepAhead,
+    Model,
+    TakesTurns,
+)
 from calibrant.outcomes import Outcomes, k_fold, leave_one_out, time_series
 
 
@@ -80,6 +86,8 @@ class CalibrationSet:
             return online.scores
         if y.size < 2 or (self.splits is Splits.TIME_SERIES and y.size <= self.first):
             return np.empty(0)
+        if isinstance(fitted, TakesTurns):  # with an outcome less it would be another's turn
+            model = fitted.at_turn
         if self.splits is Splits.LEAVE_ONE_OUT:
             if isinstance(fitted, KnowsLeaveOneOut) and not self.refit:
                 scores, stds = fitted.leave_one_out()

@@ -109,6 +109,11 @@ class Cube:
             X[self.absent(X)] = MIDDLE
         return X
 
+    def rounded(self, x: FloatArray, within: float) -> FloatArray:
+        """Return a point with its coordinates as they are listed, where these are so near."""
+        allowed = self.snap(x[None].copy())[0]
+        return np.asarray(np.where(np.abs(allowed - x) <= within, allowed, x))
+
     def every_point(self) -> FloatArray:
         """Return all points of a finite cube."""
         mesh = np.meshgrid(*self._grids, indexing="ij")

@@ -21,6 +21,7 @@ class History:
         constraints: their constraint values, (n, constraints); at most 0 is feasible, and ±inf
             modelled as the largest size seen. NaN: the evaluation did not say.
         online: for each objective the scores of outcomes under the forecasts made before them.
+        forecast: which outcomes had a forecast, (n,).
         failed: points whose evaluation gave nothing, (f, d).
         failed_at_least: for each, a value its outcome is not below; NaN: as bad as the worst.
         pending: points being evaluated, (p, d).
@@ -30,6 +31,7 @@ class History:
     Y: FloatArray
     constraints: FloatArray
     online: tuple[Outcomes, ...]
+    forecast: NDArray[np.bool_]
     failed: FloatArray
     failed_at_least: FloatArray
     pending: FloatArray
@@ -43,6 +45,7 @@ class History:
             np.empty((0, objectives)),
             np.empty((0, 0)),
             (Outcomes(),) * objectives,
+            np.empty(0, dtype=bool),
             none,
             np.empty(0),
             none,
@@ -56,23 +59,22 @@ class History:
     @property
     def merit(self) -> FloatArray:
         """What is lower the better: violation of constraints, then mean rank of objectives."""
-        violation = np.maximum(np.nan_to_num(self.constraints), 0.0).sum(axis=1)
+        violation = np.clip(np.nan_to_num(self.constraints), 0.0, 1e9).sum(axis=1)
         ranks = np.argsort(np.argsort(self.Y, axis=0), axis=0).mean(axis=1)
         worse = ranks.size * (1.0 + np.minimum(violation, 1e9))
         return np.asarray(np.where(violation > 0.0, worse, 0.0) + ranks)
 
     @property
     def in_vain(self) -> int:
-        """How many outcomes came after the best one of a single objective.
+        """How many outcomes that were forecast came after the best one of a single objective.
 
-        No more than were forecast: a design, or outcomes of another search, are not the model's
-        doing.
+        Others, of a design or of another search, are not the model's doing.
         """
         feasible = np.flatnonzero(self.feasible)
         if not feasible.size:
             return 0
-        after_best = self.Y.shape[0] - 1 - int(feasible[self.Y[feasible, 0].argmin()])
-        return int(min(after_best, self.online[0].scores.size))
+        best = feasible[self.Y[feasible, 0].argmin()]
+        return int(self.forecast[best + 1 :].sum())
 
     def part(self, most: int) -> History:
         """Return the history as a model sees it that can bear no more than ``most`` outcomes.
@@ -93,7 +95,13 @@ class History:
         )
 
     def _rows(self, rows: NDArray[np.intp]) -> History:
-        return replace(self, X=self.X[rows], Y=self.Y[rows], constraints=self.constraints[rows])
+        return replace(
+            self,
+            X=self.X[rows],
+            Y=self.Y[rows],
+            constraints=self.constraints[rows],
+            forecast=self.forecast[rows],
+        )
 
     def _choice(self, room: int) -> NDArray[np.intp]:
         """Return which outcomes to keep, at most so many, in the order in which they came."""

@@ -31,7 +31,7 @@ from calibrant.policy import (
 )
 from calibrant.recalibrate import Recalibrator
 
-_ROUNDING = 1e-6  # how far a told coordinate may be from the one asked for
+_ROUNDING = 1e-6  # how far single precision, on its way through another library, may move x
 
 
 class Optimizer:
@@ -87,15 +87,15 @@ class Optimizer:
         self._n_initial = n_initial
         self._design = list(self._cube.design(design, n_initial, self._rng))
         self._told: list[tuple[FloatArray, float]] = []  # y is NaN where an evaluation failed
+        self._forecast: list[bool] = []  # for each of them, whether the model had forecast it
         self._outcomes = Outcomes()
-        self._pending: dict[bytes, Suggestion] = {}
-        self._fits: Fits | None = None
+        self._pending: list[Suggestion] = []
+        self._fits: Fits | None = None  # of the last suggestion
 
     def ask(self) -> FloatArray:
         """Return the next point to evaluate."""
         suggestion = self._next()
-        (key,) = keys(suggestion.x[None])
-        self._pending[key] = replace(suggestion, fits=())  # which `_fits` has
+        self._pending.append(replace(suggestion, fits=()))  # which `_fits` has
         return suggestion.x.copy()
 
     def tell(self, x: ArrayLike, y: float) -> None:
@@ -111,8 +111,11 @@ class Optimizer:
         if y is None or outcome.shape != ():
             raise TypeError(f"`y` must be a number, but got {y!r}; NaN means a failed evaluation.")
         suggestion = self._asked(point)
-        if np.isfinite(outcome) and suggestion is not None and suggestion.forecasts:
-            self._outcomes = self._outcomes.record(suggestion.forecasts[0], outcome)
+        point = self._cube.rounded(point, _ROUNDING) if suggestion is None else suggestion.x
+        forecasts = () if suggestion is None else suggestion.forecasts
+        if np.isfinite(outcome) and forecasts:
+            self._outcomes = self._outcomes.record(forecasts[0], outcome)
+        self._forecast.append(bool(forecasts))
         self._told.append((point, float(outcome) if np.isfinite(outcome) else float("nan")))
 
     def forecast(self, X: ArrayLike) -> Forecast:
@@ -120,9 +123,9 @@ class Optimizer:
         history = self._history()
         if not history.Y.size:
             raise ValueError("A forecast needs at least one outcome; tell one first.")
-        self._fits = self._policy.fit(history, self._cube, self._fits)
+        fits = self._policy.fit(history, self._cube, self._fits)  # a look, which changes nothing
         recalibrator = self._outcomes.recalibrate(self._shown)
-        return recalibrator.calibrate(self._fits[0].predict(np.atleast_2d(np.asarray(X, float))))
+        return recalibrator.calibrate(fits[0].predict(np.atleast_2d(np.asarray(X, float))))
 
     @property
     def outcomes(self) -> Outcomes:
@@ -144,11 +147,10 @@ class Optimizer:
 
     def _asked(self, point: FloatArray) -> Suggestion | None:
         """Return the suggestion that a told point was, which is no longer pending then."""
-        (key,) = keys(point[None])
-        if key not in self._pending:  # single precision on its way through another library
-            near = [k for k, s in self._pending.items() if np.abs(s.x - point).max() <= _ROUNDING]
-            key = near[0] if len(near) == 1 else key
-        return self._pending.pop(key, None)
+        distances = [np.abs(suggestion.x - point).max() for suggestion in self._pending]
+        if not distances or min(distances) > _ROUNDING:
+            return None
+        return self._pending.pop(int(np.argmin(distances)))
 
     def _next(self) -> Suggestion:
         history = self._history()
@@ -174,7 +176,8 @@ class Optimizer:
             Y=y[known][:, None],
             constraints=np.empty((int(known.sum()), 0)),
             online=(self._outcomes,),
+            forecast=np.array(self._forecast, dtype=bool)[known],
             failed=X[~known],
             failed_at_least=y[~known],
-            pending=np.array([s.x for s in self._pending.values()]).reshape(-1, dim),
+            pending=np.array([s.x for s in self._pending]).reshape(-1, dim),
         )

@@ -208,6 +208,7 @@ class CalibratedSampler(BaseSampler):
             x = self._startup_point(study, trial, space, history, startup)
             return Suggestion(space.row(space.existing({**space.internal(x), **fixed})))
         fits, point = self._fit(history, space), dict(fixed)
+        self._last = (space.distributions, fits)
         if len(fixed) < space.cube.dim:  # choose what was not given
             columns = {name: column for column, name in enumerate(space.coordinates)}
             given = {columns[name]: float(space.row(fixed)[columns[name]]) for name in fixed}
@@ -217,13 +218,14 @@ class CalibratedSampler(BaseSampler):
         return self._policy.forecast(space.row(space.existing(point)), history, fits)
 
     def _fit(self, history: History, space: Space) -> Fits:
-        """Fit the models, going on from the last fits if the parameters are still the same."""
+        """Fit the models, going on from those of the last suggestion if parameters are the same.
+
+        They are not kept here: a look at forecasts must not change what is suggested next.
+        """
         last_space, last_fits = self._last
-        fits = self._policy.fit(
+        return self._policy.fit(
             history, space.cube, last_fits if last_space == space.distributions else None
         )
-        self._last = (space.distributions, fits)
-        return fits
 
     def _startup_point(
         self, study: Study, trial: FrozenTrial, space: Space, history: History, startup: int

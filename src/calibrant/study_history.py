@@ -196,6 +196,7 @@ class Archive:
             Y=Y,
             constraints=np.array(limits).reshape(len(known), len(names)),
             online=self.outcomes(objectives),
+            forecast=np.array([self.records[n].scores is not None for n in known], dtype=bool),
             failed=self._points(space, failed),
             failed_at_least=bounds,
             pending=running,

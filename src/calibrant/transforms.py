@@ -169,15 +169,30 @@ def fit_map(outputs: Outputs | str, y: ArrayLike) -> PowerMap:
 def _scaled(y: FloatArray) -> PowerMap:
     """Return the affine map that takes the median to 0 and the middle half to about ±0.7."""
     halves = y / 2.0  # so that no sum of two overflows
-    low, centre, high = np.quantile(halves, [0.25, 0.5, 0.75])
-    size = float(np.abs(halves).max())
+    low, centre, high = np.quantile(_without_penalty(halves), [0.25, 0.5, 0.75])
     spread = high - low
-    if spread <= 1e-12 * size:  # most outcomes are equal: go by the extremes
+    # Rounding is relative to the quartiles: one outcome far away must not make them look equal.
+    if spread <= 1e-14 * max(abs(low), abs(high)):  # most are equal: go by the extremes
+        size = float(np.abs(halves).max())
         spread = halves.max() - halves.min()
-    if spread <= 1e-12 * size:  # all are
-        spread = max(1.0, size)
+        if spread <= 1e-14 * size:  # all are
+            spread = max(1.0, size)
     with np.errstate(over="ignore"):
         return PowerMap(centre=float(2.0 * centre), unit=_unit(spread / 0.6745))
+
+
+def _without_penalty(y: FloatArray) -> FloatArray:
+    """Return the outcomes that tell their scale: not a value that stands for "bad".
+
+    Such a penalty is the worst value, more than one outcome has it, and it is ten times as far from
+    the others as these are apart. Where a quarter have it, they would hide what the others say.
+    """
+    worst = y.max()
+    others = np.asarray(y[y < worst])
+    if others.size < 2 or y.size - others.size < 2:
+        return y
+    apart = others.max() - others.min()
+    return others if (worst - others.max()) / 10.0 > apart else y
 
 
 def _unit(value: float) -> float:

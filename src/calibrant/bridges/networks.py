@@ -41,6 +41,7 @@ from calibrant.transforms import MonotoneMap
 _LEAST_VARIANCE = 1e-3  # of a member, whose likelihood is unbounded where it meets an outcome
 _RATIOS = np.geomspace(1e-6, 10.0, 200)  # of noise to signal: the evidence is flat between two
 _PARTS = 5  # of the outcomes, of which a network for leave-one-out scores does not see one
+_EXACT = 1e-6  # of the signal's variance: noise of a value of the function itself
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,17 +238,24 @@ class FittedLastLayer:
             scores[own] = (self.v - known.means())[own] / (free * stds)[own]
         return scores, stds
 
-    def condition(self, X: FloatArray, values: FloatArray | None = None) -> FittedLastLayer:
-        """Return the belief after ``values`` in the model's units; by default its own means."""
+    def condition(
+        self, X: FloatArray, values: FloatArray | None = None, *, exact: bool = False
+    ) -> FittedLastLayer:
+        """Return the belief after ``values`` in the model's units; by default its own means.
+
+        They are outcomes, with noise; where ``exact`` the function's own values.
+        """
         if X.shape[0] == 0:
             return self
         phi = _features(self.layers, X)[0]
         values = phi @ self.weights if values is None else values
+        # A row that is k times as large, with the same noise, has a kth of it.
+        larger = max(1.0, float(np.sqrt(self.noise / (_EXACT * self.signal)))) if exact else 1.0
         return replace(
             self,
             X=np.vstack([self.X, X]),
-            v=np.concatenate([self.v, values]),
-            Phi=np.vstack([self.Phi, phi]),
+            v=np.concatenate([self.v, larger * values]),
+            Phi=np.vstack([self.Phi, larger * phi]),
         )
 
     def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:

@@ -45,8 +45,11 @@ class Additive(Kernel):
 
     def __post_init__(self) -> None:
         checks.not_negative("level", self.level)
-        if issubclass(self.whole, Periodic):
-            raise ValueError("`whole` must be RBF, Matern32 or Matern52, but got Periodic.")
+        if not issubclass(self.whole, Stationary) or issubclass(self.whole, Periodic):
+            raise ValueError(
+                "`whole` must be a kernel of distances alone, such as RBF, Matern32 or Matern52, "
+                f"but got {self.whole.__name__}."
+            )
 
     def parameter_names(self, dim: int) -> list[str]:
         names = super().parameter_names(dim)

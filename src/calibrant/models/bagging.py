@@ -104,12 +104,17 @@ class FittedBag:
         """Return the ensemble's means at all inputs."""
         return self.posterior(self.X).mean
 
-    def condition(self, X: FloatArray, values: FloatArray | None = None) -> FittedBag:
-        """Return the ensemble after ``values`` in its units; by default its own means."""
+    def condition(
+        self, X: FloatArray, values: FloatArray | None = None, *, exact: bool = False
+    ) -> FittedBag:
+        """Return the ensemble after ``values`` in its units; by default its own means.
+
+        They are outcomes, with noise; where ``exact`` the function's own values.
+        """
         if X.shape[0] == 0:
             return self
         values = self.posterior(X).mean if values is None else values
-        members = tuple(member.condition(X, values) for member in self.members)
+        members = tuple(member.condition(X, values, exact=exact) for member in self.members)
         return replace(self, members=members, X=np.vstack([self.X, X]))
 
     def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:

@@ -50,6 +50,7 @@ _REFIT_GROWTH = 0.05
 _FORGETFUL = 100
 
 _SMALLEST_VARIANCE = 1e-12  # of the signal's: rounding may make a variance negative
+_EXACT = 1e-6  # of the signal's: as little noise as lets a draw at many points be gone through
 
 
 @dataclass(frozen=True)
@@ -170,8 +171,7 @@ class GaussianProcess:
         std = checks.not_negative("noise", given)
         if std.shape not in ((), y.shape):
             raise ValueError(f"One `noise`, or one an outcome, but got {std.shape} for {y.shape}.")
-        # At least so much that K can be factored, at most so much that its square is finite.
-        return np.asarray(np.maximum(np.minimum(std * outputs.slope(y), 1e50) ** 2, 1e-10))
+        return _in_model_units(std, outputs.slope(y))
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class FittedGP:
     def predict(self, X: ArrayLike) -> Forecast:
         """Forecast the outcomes at the rows of X, observation noise included."""
         belief = self.posterior(self.points(X))
-        noise = float(self.noise_variance.mean())
+        noise = self._noise_around(belief.mean)
         return transformed(Normal(belief.mean, np.sqrt(belief.std**2 + noise)), self.outputs)
 
     def posterior(self, X: FloatArray) -> Posterior:
@@ -254,12 +254,21 @@ class FittedGP:
         """Return the score of each outcome given the earlier ones, hyper-parameters as they are."""
         return self.whitened
 
-    def condition(self, X: FloatArray, values: FloatArray | None = None) -> FittedGP:
-        """Return the belief after ``values`` in the model's units; by default its own means."""
+    def condition(
+        self, X: FloatArray, values: FloatArray | None = None, *, exact: bool = False
+    ) -> FittedGP:
+        """Return the belief after ``values`` in the model's units; by default its own means.
+
+        They are outcomes, with noise; where ``exact`` the function's own values.
+        """
         if X.shape[0] == 0:
             return self
         values = self.posterior(X).mean if values is None else values
-        return self._appended(X, values, np.full(X.shape[0], self.noise_variance.mean()))
+        if exact:
+            noise = np.full(X.shape[0], _EXACT * self.signal_variance)
+        else:
+            noise = self._noise_around(values)
+        return self._appended(X, values, noise)
 
     def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:
         """Return a joint draw of the function at X, made of standard normal ``seed_scores``."""
@@ -333,6 +342,21 @@ class FittedGP:
             )
         return points
 
+    def _noise_around(self, v: FloatArray) -> FloatArray:
+        """Return the variance of outcomes around values v of the function, in the model's units.
+
+        Noise that was given is in the units of outcomes, so that it depends on where on the map
+        they are. Where each outcome has its own, others are taken to have the middle one.
+        """
+        if self._learned_noise:
+            return np.full(v.shape, self.noise_variance.mean())
+        return _in_model_units(self._given_noise, self.outputs.slope(self.outputs.inverse(v)))
+
+    @cached_property
+    def _given_noise(self) -> float:
+        slopes = self.outputs.slope(self.outputs.inverse(self.v))
+        return float(np.median(np.sqrt(self.noise_variance) / slopes))
+
     @property
     def _learned_noise(self) -> bool:
         return self.theta.size > self._kernel_size + 1
@@ -344,6 +368,12 @@ class FittedGP:
     @cached_property
     def _kernel_theta(self) -> FloatArray:
         return self.theta[: self._kernel_size]
+
+
+def _in_model_units(noise: FloatArray | float, slope: FloatArray) -> FloatArray:
+    """Return variances of given noise where the output map has some slopes."""
+    # At least so much that K can be factored, at most so much that its square is finite.
+    return np.asarray(np.maximum(np.minimum(noise * slope, 1e50) ** 2, 1e-10))
 
 
 def factor(K: FloatArray, scale: float) -> FloatArray:

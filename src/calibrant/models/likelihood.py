@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
@@ -26,6 +27,8 @@ _BOUNDS = {  # of the parameters themselves; standardised outcomes on the unit c
     "noise": (1e-8, 1e1),  # below 1e-8 the Cholesky factor of clustered points loses its digits
     "warp": (1e-1, 1e1),
 }
+# Of a parameter that only somebody's own kernel has: bounds, and the belief about it.
+_OWN_BOUNDS, _OWN_BELIEF = (1e-3, 1e3), (1.0, 1.5)
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Priors:
     The median lengthscale grows with √dim, as distances in the unit cube do; that of the effects of
     single inputs (:class:`~calibrant.models.additive.Additive`) does not. An infinite standard
     deviation means no belief at all; the median is then only where a search for it starts.
+    Parameters of other names, which a kernel of your own may have, are taken to be about 1.
     """
 
     lengthscale: tuple[float, float] = (0.5, 1.0)
@@ -61,7 +65,7 @@ class Priors:
     def of(self, name: str, dim: int) -> tuple[float, float]:
         """Return mean and standard deviation of the logarithm of a parameter."""
         kind = _kind(name)
-        median, width = getattr(self, kind)
+        median, width = getattr(self, kind, _OWN_BELIEF)
         return float(np.log(median * (np.sqrt(dim) if kind == "lengthscale" else 1.0))), width
 
 
@@ -145,9 +149,8 @@ def most_probable(
     Without ``warm``, a previous answer, the most promising of a few settings (short and long
     lengthscales, little and much noise) start two descents; from it, one is enough.
     """
-    if v.size > _ENOUGH:
-        some = np.unique(np.linspace(0, v.size - 1, _ENOUGH).astype(np.intp))
-        X, v, noise = X[some], v[some], None if noise is None else noise[some]
+    some = enough(v.size)
+    X, v, noise = X[some], v[some], None if noise is None else noise[some]
     names = parameter_names(kernel, X.shape[1], noise is None)
     loss = negative_log_posterior(kernel, X, v, noise, priors)
     bounds = log_bounds(names)
@@ -169,6 +172,13 @@ def most_probable(
     return np.asarray(min(found, key=lambda result: result.fun).x)
 
 
+def enough(count: int) -> slice | NDArray[np.intp]:
+    """Return which of so many outcomes tell the hyper-parameters: all, or some over all time."""
+    if count <= _ENOUGH:
+        return slice(None)
+    return np.unique(np.linspace(0, count - 1, _ENOUGH).astype(np.intp))
+
+
 _DESCENTS = 2  # from the most promising of a few starts
 _ENOUGH = 250  # outcomes, spread over time, that tell a handful of hyper-parameters
 
@@ -182,7 +192,7 @@ def log_bounds(names: list[str]) -> list[tuple[float, float]]:
 
 
 def _bounds(name: str) -> tuple[float, float]:
-    return _BOUNDS[_kind(name)]
+    return _BOUNDS.get(_kind(name), _OWN_BOUNDS)
 
 
 def _kind(name: str) -> str:

@@ -18,6 +18,7 @@ from calibrant.gaussian import FloatArray
 from calibrant.models.kernels import Kernel
 from calibrant.models.likelihood import (
     Priors,
+    enough,
     log_bounds,
     most_probable,
     negative_log_joint,
@@ -59,7 +60,9 @@ def most_probable_warp(
     """
     assert isinstance(scale, PowerMap)
     centre, unit = scale.centre, scale.unit
-    t = scale(y) * scale.std + scale.mean
+    some = enough(y.size)
+    X, told = X[some], y[some]
+    t = scale(told) * scale.std + scale.mean
     joint = negative_log_joint(kernel, X, None, priors)
     size = len(parameter_names(kernel, X.shape[1], True))
 
@@ -78,7 +81,7 @@ def most_probable_warp(
         steps = [np.log(known.heights), np.log(known.slopes), known.shifts]
         points = [np.concatenate([start[0], *steps])]
     else:  # from steps too small to matter, and from some that do
-        theta = most_probable(kernel, X, scale(y), None, priors)
+        theta = most_probable(kernel, X, scale(told), None, priors)
         places = -np.quantile(t, np.linspace(0.1, 0.9, STEPS))
         points = [
             np.concatenate([theta, np.full(STEPS, height), np.zeros(STEPS), places])

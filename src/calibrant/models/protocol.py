@@ -82,6 +82,16 @@ class CanRefit(Protocol):
         ...
 
 
+@runtime_checkable
+class TakesTurns(Protocol):
+    """A fitted model that is one of several."""
+
+    @property
+    def at_turn(self) -> Model:
+        """The one it is, to be fitted to other outcomes."""
+        ...
+
+
 class Posterior(NamedTuple):
     """Gaussian beliefs about the noise-free function at m points, in the model's units."""
 
@@ -110,8 +120,13 @@ class GaussianBelief(FittedModel, Protocol):
         """Return the posterior means at the inputs fitted, in the model's units."""
         ...
 
-    def condition(self, X: FloatArray, values: FloatArray | None = None) -> Self:
-        """Return the belief after ``values`` (in its units; by default its own means) at X."""
+    def condition(
+        self, X: FloatArray, values: FloatArray | None = None, *, exact: bool = False
+    ) -> Self:
+        """Return the belief after ``values`` (in its units; by default its own means) at X.
+
+        They are outcomes, with noise; where ``exact`` the function's own values.
+        """
         ...
 
     def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:

@@ -32,6 +32,9 @@ class Rotation:
         object.__setattr__(self, "processes", tuple(self.processes))
         if not self.processes:
             raise ValueError("`processes` must hold at least one GaussianProcess, but got none.")
+        for process in self.processes:
+            if not isinstance(process, GaussianProcess):
+                raise TypeError(f"`processes` must all be GaussianProcess, but got {process!r}.")
 
     @property
     def most_outcomes(self) -> int:
@@ -64,6 +67,11 @@ class FittedRotation:
     current: FittedGP
     known: tuple[FittedGP | None, ...]
 
+    @property
+    def at_turn(self) -> GaussianProcess:
+        """The process whose turn it is."""
+        return self.current.model
+
     def refit(self, X: ArrayLike, y: ArrayLike) -> FittedRotation:
         """Return the process that has the next turn, going on from its last one."""
         return self.model._at_turn(X, y, self.known)
@@ -80,8 +88,10 @@ class FittedRotation:
     def means(self) -> FloatArray:
         return self.current.means()
 
-    def condition(self, X: FloatArray, values: FloatArray | None = None) -> FittedRotation:
-        return replace(self, current=self.current.condition(X, values))
+    def condition(
+        self, X: FloatArray, values: FloatArray | None = None, *, exact: bool = False
+    ) -> FittedRotation:
+        return replace(self, current=self.current.condition(X, values, exact=exact))
 
     def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:
         return self.current.sample(X, seed_scores)
