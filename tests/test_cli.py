@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import calibrant
+from calibrant import OnlineRecalibrator, recalibrator_from_dict
 from calibrant.cli import app
 
 runner = CliRunner()
@@ -20,6 +21,11 @@ def write_csv(path, header, rows):
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([header, *rows])
     return str(path)
+
+
+def plain(text):
+    """Return what was printed, without the ends of lines that a terminal adds."""
+    return " ".join(text.split())
 
 
 def read_quantiles(path, column):
@@ -92,12 +98,52 @@ def test_recalibrate_quantile_tables_with_forecasts_still_to_come(tmp_path):
     assert q90[-1] == pytest.approx(2 * 1.2816, rel=0.2)  # the row without outcome, after 200
 
 
-def test_state_is_kept_between_runs(gaussian_file, tmp_path):
+def test_state_is_kept_between_runs(tmp_path):
     state = tmp_path / "state.json"
+    y = 2.0 * np.random.default_rng(0).normal(size=800)
     for run in (1, 2):
-        result = runner.invoke(app, ["recalibrate", gaussian_file, "--state", str(state)])
+        new = [[outcome, 0.0, 1.0] for outcome in y[400 * (run - 1) : 400 * run]]
+        path = write_csv(tmp_path / "new.csv", ["y", "mean", "std"], new)
+        result = runner.invoke(app, ["recalibrate", path, "--state", str(state)])
         assert result.exit_code == 0, result.output
         assert json.loads(state.read_text())["count"] == 400 * run
+    stored = json.loads(state.read_text())
+    assert isinstance(recalibrator_from_dict(stored), OnlineRecalibrator)
+
+
+def test_no_row_is_learned_from_twice(tmp_path):
+    state = tmp_path / "state.json"
+    rows = [[y, 0.0, 1.0] for y in np.random.default_rng(0).normal(size=30)]
+    header = ["y", "mean", "std"]
+    for count, learned in ((20, True), (20, False), (30, False)):  # the same, and a file that grew
+        path = write_csv(tmp_path / "f.csv", header, [*rows[:count], ["", 0.0, 1.0]])
+        result = runner.invoke(app, ["recalibrate", path, "--state", str(state)])
+        assert (result.exit_code == 0) == learned
+        assert learned or "already; give it the rows that came after" in plain(result.output)
+        assert json.loads(state.read_text())["count"] == 20
+    path = write_csv(tmp_path / "f.csv", header, [["", 0.0, 1.0]])  # nothing to learn
+    assert runner.invoke(app, ["recalibrate", path, "--state", str(state)]).exit_code == 0
+    path = write_csv(tmp_path / "f.csv", header, rows[:20])
+    assert runner.invoke(app, ["recalibrate", path, "--state", str(state)]).exit_code != 0
+    path = write_csv(tmp_path / "f.csv", header, rows[20:])
+    assert runner.invoke(app, ["recalibrate", path, "--state", str(state)]).exit_code == 0
+    assert json.loads(state.read_text())["count"] == 30
+
+
+def test_rows_with_more_fields_than_the_header(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("y,mean,std\n0,5,0,1\n")
+    result = runner.invoke(app, ["recalibrate", str(path)])
+    assert result.exit_code != 0
+    assert "line 2 has more fields than the header" in plain(result.output)
+
+
+def test_a_file_in_another_encoding(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_bytes("y,mean,std,größe\n0,0,1,2\n".encode("latin-1"))
+    result = runner.invoke(app, ["recalibrate", str(path)])
+    assert result.exit_code != 0
+    assert "is not in UTF-8" in plain(result.output)
 
 
 @pytest.mark.parametrize("kind", ["online", "chain", "leader", "gaussian", "isotonic"])

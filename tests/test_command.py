@@ -31,6 +31,8 @@ def program(code, *arguments, **options):
         ("\x1b[32m0.5\x1b[0;39m", 0.5),
         ("3,0.25", 0.25),
         ("9" * 100_000 + "x 2", 2.0),
+        ("1,2,3", 3.0),
+        ("1, 25", 25.0),
     ],
 )
 def test_the_last_number_counts(printed, number):
@@ -52,6 +54,7 @@ def test_very_long_output():
         ("raise ValueError('boom')", "exit code 1: ValueError: boom"),
         ("import os; os.kill(os.getpid(), 9)", "killed by signal 9"),
         ("print('loss: 1,234.5')", "write it without commas"),
+        ("print('Verlust: 0,25')", "write it without commas"),
     ],
 )
 def test_what_goes_wrong_is_said(code, complaint):
@@ -91,7 +94,7 @@ def test_arguments_are_filled_in_and_never_seen_by_a_shell():
         ('{"loss": 0.5}\n{"loss": true}', "loss"),
         ('{"loss": 0.5, "history": [{"epoch": 1, "loss": 5.0}, {"loss": 7.0}]}', "loss"),
         ('{"metrics": {"loss": 0.5}}', "loss"),
-        ('{"loss": null, "of": [{"loss": 7.0}, {"loss": 0.5}]}', "loss"),
+        ('{"of": [{"loss": 7.0}, {"loss": 0.5}]}', "loss"),
         ('set {1, 2} {"loss": 0.5} {"val": {"loss": 7.0}} }', "loss"),
     ],
 )
@@ -102,6 +105,29 @@ def test_a_json_field(printed, field):
 def test_a_json_field_that_is_not_there():
     with pytest.raises(CommandFailed, match="no JSON object with a number `loss`"):
         program("""print('{"acc": 1}\\n[1]\\n3')""", json_field="loss").run({}, 0)
+
+
+@pytest.mark.parametrize("last", ["null", '"diverged"', "[]"])
+def test_a_last_field_that_is_no_number_is_not_replaced_by_an_earlier_one(last):
+    code = f"""print('{{"loss": 1.0}}\\n{{"loss": {last}}}')"""
+    with pytest.raises(CommandFailed, match="the last `loss` in the program's output is "):
+        program(code, json_field="loss").run({}, 0)
+
+
+def test_a_json_object_longer_than_the_end_of_the_output():
+    code = """
+import json
+history = [{"epoch": k, "loss": 9.0 + k} for k in range(60_000)]
+print(json.dumps({"loss": 0.25, "history": history}))
+"""
+    assert program(code, json_field="loss").run({}, 0) == 0.25
+
+
+def test_the_result_file_of_several_jobs_has_the_trial_in_its_name():
+    command = program("pass", "{act}", result_file="res_{act}.txt")
+    command.check(["act"])
+    with pytest.raises(ValueError, match="put `{trial}` in its name"):
+        command.check(["act"], jobs=2)
 
 
 def test_a_result_file(tmp_path):

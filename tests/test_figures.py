@@ -111,3 +111,11 @@ def test_infinite_intervals_are_drawn_to_the_edge():
     assert figure.data[0].y[4] == ceiling
     with pytest.raises(ValueError, match="1-D"):
         figures.intervals([1.0], {"raw": ([0.0, 0.0], [1.0, 1.0])})
+
+
+def test_a_line_of_poor_coverage_ends_inside_the_picture():
+    figure = figures.coverage_over_time({"raw": [0, 0, 1, 0, 0, 0, 1, 0], "true": [1] * 8}, 0.8)
+    low, high = figure.layout.yaxis.range
+    assert low < trace(figure, "raw").y[-1] < high
+    usual = figures.coverage_over_time({"raw": [0, 1, 1, 1, 1, 0, 1, 1]}, 0.8)
+    assert usual.layout.yaxis.range[0] == pytest.approx(0.4)

@@ -49,6 +49,7 @@ def test_text(text, distribution):
         ("act=", "empty choice"),
         ("act=relu,,tanh", "empty choice"),
         ("act=relu,relu", "must differ"),
+        ("act=1.0,1", "1.0 and 1 are equal"),
     ],
 )
 def test_mistakes_in_text(text, complaint):
@@ -85,6 +86,7 @@ def test_python_values():
         ({"x": (2.0, 1.0)}, ValueError, "low <= high"),
         ({"x": []}, ValueError, "no choices"),
         ({"x": ()}, ValueError, "no choices"),
+        ({"x": [1, "1", True]}, ValueError, "1 and True are equal"),
         ({"x": (0.0, float("inf"))}, ValueError, "finite"),
         ({"x": (0.1, 1.0, "LOG")}, ValueError, "starts like a range"),
         ({"x": (1, 8, 2)}, ValueError, "choices as a list"),

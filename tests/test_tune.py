@@ -4,15 +4,18 @@ import logging
 import signal
 import threading
 import time
+from io import StringIO
 
 import numpy as np
 import optuna
 import pytest
 from optuna.storages._heartbeat import HeartbeatThread
 from optuna.trial import TrialState
+from rich.console import Console
 
 import calibrant
 from calibrant import figures
+from calibrant.live import _table
 from calibrant.running import ERROR_KEY, evaluated, run
 from calibrant.storage import StorageLost, open_storage, save_rescued
 from calibrant.study_history import INTERRUPTED, Archive
@@ -361,6 +364,9 @@ def test_the_trial_of_a_killed_worker_is_given_to_another(tmp_path, monkeypatch)
     seen = []
     study = calibrant.minimize(lambda p: seen.append(p) or bowl(p), SPACE, 17, storage=url)
     assert point in seen
+    assert len(seen) == 3  # the trial that was cut off is no evaluation
+    assert evaluated(study) == 17
+    assert review(study).failed == 0
     archive = Archive()
     archive.update(study)
     space = archive.space(archive.search_space())
@@ -384,7 +390,28 @@ def test_a_review_of_a_study():
     # a PIT inside [0.1, 0.9] and an outcome inside the 80 % interval are the same thing
     inside = (found.raw_pits > 0.1) & (found.raw_pits < 0.9)
     np.testing.assert_array_equal(inside, found.raw_held)
-    assert found.best_interval[0] <= found.best_interval[1]
+    assert found.best_interval[0] <= found.best_value <= found.best_interval[1]
+
+
+def test_an_objective_without_noise_comes_out_inside_the_interval_of_the_best():
+    """Rugged, so that a model takes it for noisy: its own interval leaves the best value out."""
+    study = calibrant.minimize(
+        lambda p: abs(p["x"] - 0.3) + 0.3 * np.sin(400.0 * p["x"]), {"x": (0.0, 1.0)}, 30, seed=0
+    )
+    low, high = review(study).best_interval
+    assert low <= study.best_value <= high
+
+
+def test_a_best_setting_outside_the_range_of_today_keeps_its_forecast(tmp_path):
+    def of(low, n_trials):
+        url = f"sqlite:///{tmp_path}/s.db"
+        space = {"x": (low, 5.0)}
+        return calibrant.minimize(lambda p: (p["x"] - 2) ** 2, space, n_trials, storage=url, seed=1)
+
+    of(-5.0, 12)
+    found = review(of(3.0, 14))
+    assert found.best_value < 0.1
+    assert found.best_interval[1] < 0.5
 
 
 def test_a_review_is_of_what_meets_the_constraints():
@@ -465,3 +492,35 @@ def test_storages_that_are_none_of_our_business_are_passed_through():
     storage = optuna.storages.InMemoryStorage()
     assert open_storage(storage) is storage
     assert open_storage(None) is None
+
+
+def test_a_storage_with_braces_in_its_path(tmp_path):
+    folder = tmp_path / "d {q}"
+    folder.mkdir()
+    study = calibrant.minimize(bowl, SPACE, 2, storage=f"sqlite:///{folder}/s.db", seed=0)
+    assert len(study.trials) == 2
+    assert (folder / "s.db").exists()
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_the_table_of_a_running_study_fits_a_terminal(width):
+    names = ("learning_rate", "weight_decay", "dropout", "hidden_layers", "activation_scale")
+    study = optuna.create_study(sampler=calibrant.CalibratedSampler(seed=0))
+
+    def objective(trial):
+        value = sum(trial.suggest_float(name, 1e-5, 1.0) for name in names)
+        if trial.number == 1:
+            trial.set_user_attr(ERROR_KEY, "exit code 1: " + "something went wrong " * 20)
+            raise ValueError
+        return 0.123456 + trial.number + 0.0 * value
+
+    study.optimize(objective, n_trials=3, catch=ValueError)
+    console = Console(width=width, file=StringIO())
+    console.print(_table(study))
+    rows = console.file.getvalue().splitlines()
+    assert max(map(len, rows)) <= width
+    shown = [[cell.strip() for cell in row.split("│")[1:-1]] for row in rows if row[0] == "│"]
+    assert [row[0] for row in shown] == ["0", "1", "2"]
+    assert [row[2] for row in shown[::2]] == ["0.123456", "2.12346"]
+    assert shown[1][2].startswith("failed: exit code 1")
+    assert all(row[1].startswith("learning_rate=") for row in shown)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -127,16 +128,24 @@ def recalibrate(
     ] = "0.025,0.1,0.25,0.5,0.75,0.9,0.975",
     state: Annotated[
         Path | None,
-        typer.Option(help="JSON file with the recalibrator: read if it exists, then written."),
+        typer.Option(
+            help="JSON file with the recalibrator: read if it exists, then written. Rows may be "
+            "learned from once: give it new ones only."
+        ),
     ] = None,
 ) -> None:
     """Recalibrate a file of forecasts and outcomes, in order, and say what it changed."""
     try:
         wanted = _parse_levels(levels)
         grid = np.unique([*np.arange(1, 100) / 100, *wanted])
-        recalibrator = _load(state) or _new(kind, rate, strength, grid)
+        recalibrator, learned = _load(state) or (_new(kind, rate, strength, grid), None)
         forecast, y = read_forecasts(forecasts)
         seen = int(np.isfinite(y).sum())
+        if learned and learned == _fingerprint(forecast, y, min(learned["rows"], seen)):
+            raise ValueError(
+                f"{state} has learned from the first {learned['rows']} outcomes of {forecasts} "
+                "already; give it the rows that came after them, or go through all without --state."
+            )
         if report is not None and not seen:
             raise ValueError("A report needs at least one row with an outcome y.")
         result = _replay_with_progress(
@@ -155,7 +164,10 @@ def recalibrate(
         if state is not None:
             # Last of all, and in one stroke: a run that fails must not be learned from twice.
             part = state.with_name(state.name + ".part")
-            part.write_text(json.dumps(recalibrator.to_dict()), encoding="utf-8")
+            stored = recalibrator.to_dict()
+            if seen or learned:
+                stored["learned"] = _fingerprint(forecast, y, seen) if seen else learned
+            part.write_text(json.dumps(stored), encoding="utf-8")
             part.replace(state)
             console.print(f"Recalibrator: {state}, {recalibrator!r}")
     except (ValueError, TypeError, OSError) as error:
@@ -188,12 +200,23 @@ def _new(kind: Kind, rate: float, strength: float, levels: FloatArray) -> Recali
             return calibrant.IsotonicRecalibrator()
 
 
-def _load(state: Path | None) -> Recalibrator | None:
+def _load(state: Path | None) -> tuple[Recalibrator, dict[str, Any] | None] | None:
+    """Return the stored recalibrator, and which rows it has learned from in the last run."""
     if state is None or not state.exists():
         return None
-    recalibrator = calibrant.recalibrator_from_dict(json.loads(state.read_text(encoding="utf-8")))
+    try:
+        stored = json.loads(state.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{state} is not a JSON file: {error}") from None
+    recalibrator = calibrant.recalibrator_from_dict(stored)
     console.print(f"Going on with {recalibrator!r}; --kind, --rate and --strength do not apply.")
-    return recalibrator
+    return recalibrator, stored.get("learned")
+
+
+def _fingerprint(forecast: Forecast, y: FloatArray, rows: int) -> dict[str, Any]:
+    """Return what tells the first rows from others."""
+    table = np.column_stack([y[:rows], forecast[:rows].quantile([[0.25], [0.75]]).T])
+    return {"rows": rows, "sha256": hashlib.sha256(table.round(9).tobytes()).hexdigest()}
 
 
 def _replay_with_progress(

@@ -47,8 +47,9 @@ class Command:
         json_field: read this field of the last JSON object, ``a.b`` for one inside another;
             by default the last number is read.
         result_file: where the result is written, with the same placeholders; by default it is
-            printed.
-        timeout: seconds after which the program, and all it has started, is killed.
+            printed. Where several processes share a study, ``{trial}`` must be in its name.
+        timeout: seconds after which the program is killed, with all that it has started and that
+            has not begun a session of its own.
     """
 
     arguments: Sequence[str]
@@ -82,7 +83,7 @@ class Command:
         unused = sorted(set(names) - used)
         if unused:
             raise ValueError(f"`{unused[0]}` is never used: put `{{{unused[0]}}}` in the command.")
-        if jobs > 1 and self.result_file is not None and not in_file:
+        if jobs > 1 and self.result_file is not None and "trial" not in in_file:
             raise ValueError(
                 "Several jobs would write the same result file; put `{trial}` in its name."
             )
@@ -142,7 +143,8 @@ class Command:
                 raise CommandFailed(
                     f"{_ending(process.returncode)}: {words.splitlines()[-1][:300]}"
                 )
-            return _tail(printed)
+            # An object cut in two would be read as those inside it.
+            return _tail(printed) if self.json_field is None else _text(printed)
 
     def _start(
         self, arguments: list[str], printed: IO[bytes], complaints: IO[bytes]
@@ -186,7 +188,11 @@ def _ending(code: int) -> str:
 def _tail(file: IO[bytes]) -> str:
     """Return the end of what was written to a file, without colours."""
     size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - _TAIL))
+    return _text(file, max(0, size - _TAIL))
+
+
+def _text(file: IO[bytes], start: int = 0) -> str:
+    file.seek(start)
     return _ESCAPE.sub("", file.read().decode("utf-8", errors="replace"))
 
 
@@ -212,8 +218,10 @@ def _last_number(text: str, source: str) -> float:
     if not last:
         raise CommandFailed(f"no number in {source}")
     found = last[0]
-    # 1,234.5 may be one number or the last two of a list: better to ask than to guess.
-    if re.search(r"(?<!\d)\d{1,3},$", text[: found.start()]) and re.match(r"\d{3}(\D|$)", found[0]):
+    # 1,234.5 and 0,25 may be one number or the last two of a list: better to ask than to guess.
+    thousands = re.search(r"(?<!\d)\d{1,3},$", text[: found.start()])
+    decimals = re.search(r"(?<![\d.,])\d+,$", text[: found.start()])
+    if (thousands and re.match(r"\d{3}(\D|$)", found[0])) or (decimals and found[0].isdigit()):
         raise CommandFailed(f"{source} ends in ...,{found[0]}: write it without commas")
     return float(found[0])
 
@@ -227,13 +235,19 @@ def _field(text: str, name: str, source: str) -> float:
         for keys in ([name], name.split(".")):
             value = found
             for key in keys:
-                value = value.get(key) if isinstance(value, dict) else None
-            if value is not None and not isinstance(value, bool):
-                try:
-                    return float(value)
-                except (TypeError, ValueError):
-                    continue
+                value = value.get(key, _ABSENT) if isinstance(value, dict) else _ABSENT
+            if value is _ABSENT or isinstance(value, bool):  # true says that there is one
+                continue
+            try:
+                return float(value)
+            except (TypeError, ValueError):
+                # Not an earlier one's: a run that has diverged may write null.
+                said = json.dumps(value)[:60]
+                raise CommandFailed(f"the last `{name}` in {source} is {said}") from None
     raise CommandFailed(f"no JSON object with a number `{name}` in {source}")
+
+
+_ABSENT = object()
 
 
 def _objects(text: str, inner: bool) -> list[Any]:

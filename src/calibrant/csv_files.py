@@ -22,11 +22,20 @@ def read_forecasts(path: Path) -> tuple[Forecast, FloatArray]:
     The header names ``y`` and either ``mean`` and ``std``, or quantiles ``q0.05, q0.5, …``.
     Other columns are left alone.
     """
-    with path.open(newline="", encoding="utf-8-sig") as file:  # -sig: spreadsheets add a mark
-        reader = csv.DictReader(file)
-        header = [name.strip() for name in reader.fieldnames or []]
-        reader.fieldnames = header
-        rows = [(reader.line_num, row) for row in reader]
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:  # -sig: spreadsheets add a mark
+            reader = csv.DictReader(file)
+            header = [name.strip() for name in reader.fieldnames or []]
+            reader.fieldnames = header
+            rows = [(reader.line_num, row) for row in reader]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not in UTF-8: {error.reason} at byte {error.start}.") from None
+    for line, row in rows:
+        if None in row:
+            raise ValueError(
+                f"{path}, line {line} has more fields than the header; numbers are written with a "
+                "decimal point."
+            )
     repeated = {name for name in header if header.count(name) > 1}
     if repeated:
         raise ValueError(f"{path} has more than one column {sorted(repeated)[0]!r}.")

@@ -92,14 +92,17 @@ def coverage_over_time(
         window: count over this many latest outcomes; by default over all so far.
     """
     figure = _figure("outcomes seen", "share inside the interval")
+    lowest = target - 0.4
     for colour, (label, values) in zip(_colours(), _labelled(inside).items(), strict=False):
         share = _running_share(np.asarray(values, dtype=float), window)
+        # The first few shares are anything; where a line ends up must be seen.
+        lowest = min(lowest, float(np.nanmin(share[share.size // 2 :], initial=1.0)) - 0.05)
         figure.add_scatter(
             x=np.arange(1, share.size + 1), y=share, mode="lines", name=label,
             line={"color": colour, "width": 2},
         )  # fmt: skip
     figure.add_hline(y=target, line={"color": _LINE, "dash": "dot"})
-    figure.update_yaxes(tickformat=".0%", range=[max(0.0, target - 0.4), 1.0])
+    figure.update_yaxes(tickformat=".0%", range=[max(0.0, lowest), 1.0])
     return figure
 
 

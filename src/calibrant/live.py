@@ -15,10 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from calibrant.running import ERROR_KEY, Listener, evaluated
+from calibrant.study_history import INTERRUPTED
 from calibrant.study_review import COVERAGE, Review
 
 _ROWS = 8  # trials in the table
-_ENOUGH = 5  # forecasts come due before an interval is called calibrated
+_WIDEST = 36  # characters of why a trial failed, in the table
 
 
 @contextmanager
@@ -44,19 +45,19 @@ def live_table(study: Study, n_trials: int, console: Console) -> Iterator[Listen
 
 
 def print_review(review: Review, console: Console) -> None:
-    """Print the best setting, its calibrated interval, and how often such intervals held."""
+    """Print the best setting, its interval, and how often intervals given beforehand held."""
     settings = ", ".join(f"{name}={value!r}" for name, value in review.best_params.items())
     console.print(f"Best: {review.best_value:.6g} in trial {review.best_number}")
     console.print(f"  {settings}", soft_wrap=True)
     if review.best_interval is not None:
         low, high = review.best_interval
-        kind = "calibrated" if review.held.size >= _ENOUGH else "not yet calibrated"
+        kind = "calibrated" if review.calibrated else "not yet calibrated"
         console.print(
             f"  if evaluated again: {low:.6g} to {high:.6g} ({kind} {COVERAGE:.0%} interval)"
         )
     if review.held.size:
         console.print(
-            f"Such intervals, given before each evaluation, held "
+            f"{COVERAGE:.0%} intervals that were given before each evaluation held "
             f"{int(review.held.sum())} of {review.held.size} times ({review.held.mean():.0%}); "
             f"the model's own held {review.raw_held.mean():.0%}.",
             soft_wrap=True,
@@ -70,13 +71,17 @@ def _table(study: Study) -> Table:
     best = _best(study, trials)
     title = "no result yet" if best is None else f"best {best.value:.6g} (trial {best.number})"
     table = Table("trial", "settings", "value", title=title)
-    for column in table.columns[1:]:  # one line a trial, whatever it says
-        column.no_wrap, column.overflow = True, "ellipsis"
+    # One line a trial, whatever it says; where there is little room, settings are what is cut.
+    trial_column, _, value_column = table.columns
+    trial_column.no_wrap = value_column.no_wrap = True
     started = [trial for trial in trials if trial.state != TrialState.WAITING]
     for trial in started[-_ROWS:]:
-        settings = Text(" ".join(f"{n}={_short(v)}" for n, v in trial.params.items()))
+        words = " ".join(f"{n}={_short(v)}" for n, v in trial.params.items())
+        settings = Text(words, no_wrap=True, overflow="ellipsis")
         style = "bold green" if best is not None and trial.number == best.number else ""
-        table.add_row(str(trial.number), settings, Text(_outcome(trial)), style=style)
+        outcome = Text(_outcome(trial))
+        outcome.truncate(_WIDEST, overflow="ellipsis")
+        table.add_row(str(trial.number), settings, outcome, style=style)
     return table
 
 
@@ -97,6 +102,8 @@ def _outcome(trial: FrozenTrial) -> str:
     if trial.state == TrialState.COMPLETE:
         return f"{trial.value:.6g}"
     if trial.state == TrialState.FAIL:
+        if INTERRUPTED in trial.user_attrs:
+            return "interrupted"
         return f"failed: {trial.user_attrs.get(ERROR_KEY, 'no finite value')}"
     return trial.state.name.lower()
 

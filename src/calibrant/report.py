@@ -141,17 +141,19 @@ def _write(path: str | Path, title: str, note: str, table: str, parts: Sequence[
 def _best_table(review: Review) -> str:
     rows = [(f"best value (trial {review.best_number})", f"{review.best_value:.6g}")]
     rows += [
-        (name, f"{value:.6g}" if isinstance(value, float) else str(value))
+        (name, repr(value) if isinstance(value, float) else str(value))  # all digits: to be used
         for name, value in review.best_params.items()
     ]
     if review.best_interval is not None:
         low, high = review.best_interval
-        again = f"{COVERAGE:.0%} interval of another evaluation there"
+        kind = "calibrated" if review.calibrated else "not yet calibrated"
+        again = f"{COVERAGE:.0%} interval of another evaluation there, {kind}"
         rows.append((again, f"{low:.6g} to {high:.6g}"))
     if review.held.size:
         rows.append(
             (
-                f"such intervals held ({review.held.size} forecasts)",
+                f"{COVERAGE:.0%} intervals given before each evaluation held "
+                f"({review.held.size} forecasts)",
                 f"{review.held.mean():.0%} (the model's own: {review.raw_held.mean():.0%})",
             )
         )

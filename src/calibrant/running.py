@@ -14,7 +14,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from calibrant.storage import StorageLost, lost, rescued
-from calibrant.study_history import INTERRUPTED
+from calibrant.study_history import INTERRUPTED, cut_off
 
 logger = logging.getLogger(__name__)
 
@@ -25,10 +25,10 @@ Listener = Callable[[Study, FrozenTrial], None]
 
 
 def evaluated(study: Study) -> int:
-    """Return how many trials of a study have finished, but not those that were interrupted."""
+    """Return how many trials of a study have finished, but not those that were cut off."""
+    trials = study.get_trials(deepcopy=False)
     finished = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
-    trials = study.get_trials(deepcopy=False, states=finished)
-    return sum(INTERRUPTED not in trial.user_attrs for trial in trials)
+    return sum(trial.state in finished for trial in trials) - len(cut_off(trials))
 
 
 def run(

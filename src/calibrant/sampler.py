@@ -164,7 +164,7 @@ class CalibratedSampler(BaseSampler):
             history = self._archive.history(space, len(study.directions), [])
             if not history.Y.size:
                 raise ValueError("A forecast needs a finished trial with a finite value.")
-            X = np.array([space.row(space.to_internal(point)) for point in params])
+            X = np.array([space.row(space.to_internal(point, outside=True)) for point in params])
             fits = self._fit(history, space)
             return tuple(fitted.predict(X) for fitted in fits[: len(study.directions)])
 

@@ -148,8 +148,14 @@ class Space:
                 paths.setdefault(tuple(columns[n] for n in asked), set()).update(keys(point))
         return paths
 
-    def to_internal(self, params: Mapping[str, Any]) -> dict[str, float]:
-        """Return internal values of the parameters that are part of the space."""
+    def to_internal(self, params: Mapping[str, Any], outside: bool = False) -> dict[str, float]:
+        """Return internal values of the parameters that are part of the space.
+
+        Args:
+            params: as the objective sees them.
+            outside: keep numbers outside of their range, as those of a trial from before the range
+                was changed.
+        """
         internal = {}
         for name, coordinate in self.coordinates.items():
             if name in params:
@@ -157,7 +163,8 @@ class Space:
                     value = coordinate.distribution.to_internal_repr(params[name])
                 except (ValueError, TypeError):
                     continue  # no value of this parameter; Optuna says so when it is asked for
-                if coordinate.distribution._contains(value):
+                numeric = not isinstance(coordinate.distribution, CategoricalDistribution)
+                if coordinate.distribution._contains(value) or (outside and numeric):
                     internal[name] = value
         return internal
 

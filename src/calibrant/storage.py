@@ -14,6 +14,7 @@ from optuna.storages import BaseStorage, RDBStorage, RetryHeartbeatStaleTrialCal
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+_SCHEMA = "{SCHEMA_VERSION}"
 _HEARTBEAT = 60  # seconds between signs of life of a worker
 _GRACE = 180  # seconds without one after which its trial is given to another
 _RETRIES = 3  # of a trial whose worker died: the setting itself may be what kills them
@@ -36,6 +37,7 @@ def open_storage(storage: str | BaseStorage | None) -> BaseStorage | None:
         raise ValueError(
             f"A storage is written as a URL such as sqlite:///study.db, but got {storage!r}."
         )
+    parts = storage.split(_SCHEMA)  # which Optuna fills in; all other braces are the path's
     options = {"connect_args": {"timeout": _PATIENCE}} if storage.startswith("sqlite") else {}
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -43,7 +45,7 @@ def open_storage(storage: str | BaseStorage | None) -> BaseStorage | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ExperimentalWarning)  # of heartbeats, since Optuna 2.5
             return RDBStorage(
-                storage,
+                _SCHEMA.join(part.replace("{", "{{").replace("}", "}}") for part in parts),
                 engine_kwargs=options,
                 heartbeat_interval=_HEARTBEAT,
                 grace_period=_GRACE,

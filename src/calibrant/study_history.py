@@ -29,6 +29,19 @@ _RECENT = 5  # trials without a parameter after which it is given up
 INTERRUPTED = "calibrant:interrupted"  # user attribute of a trial that someone stopped
 
 
+def cut_off(trials: Sequence[FrozenTrial]) -> set[int]:
+    """Return the numbers of trials that are no evaluations.
+
+    Someone stopped them, or their worker died and another has begun them again.
+    """
+    again = {number for trial in trials for number in trial.system_attrs.get("retry_history", ())}
+    return {
+        trial.number
+        for trial in trials
+        if trial.state.is_finished() and (INTERRUPTED in trial.user_attrs or trial.number in again)
+    }
+
+
 class Stored(NamedTuple):
     """A suggestion as it is kept with its trial."""
 

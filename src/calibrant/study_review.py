@@ -12,9 +12,10 @@ from optuna.trial import TrialState
 from calibrant.gaussian import FloatArray
 from calibrant.policy import SHOWN
 from calibrant.sampler import CalibratedSampler
-from calibrant.study_history import INTERRUPTED, Archive, signs
+from calibrant.study_history import Archive, cut_off, signs
 
 COVERAGE = 0.8  # of the intervals that are shown
+_ENOUGH = 5  # forecasts come due before an interval is called calibrated
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Review:
     best_number: int
     best_value: float
     best_params: dict[str, Any]
-    best_interval: tuple[float, float] | None  # of another evaluation there, if a model has one
+    best_interval: tuple[float, float] | None  # of another evaluation; the best value is inside
     failed: int
     forecast_numbers: list[int]
     outcomes: FloatArray  # the values that were forecast
@@ -41,6 +42,11 @@ class Review:
     high: FloatArray
     raw_low: FloatArray
     raw_high: FloatArray
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether enough forecasts have come due to call an interval calibrated."""
+        return self.outcomes.size >= _ENOUGH
 
     @property
     def held(self) -> np.ndarray:
@@ -74,7 +80,7 @@ def review(study: Study) -> Review:
     best_number = list(known)[int(np.argmin(sign * values + penalty))]
     lowest = np.minimum.accumulate(sign * values + penalty)
     best_so_far = np.where(np.isinf(lowest), np.nan, sign * lowest)
-    failed = study.get_trials(deepcopy=False, states=(TrialState.FAIL,))
+    trials = study.get_trials(deepcopy=False)
     recalibrator, rows = SHOWN, []
     forecast_numbers = [number for number, record in known.items() if record.forecasts]
     for number in forecast_numbers:
@@ -92,23 +98,26 @@ def review(study: Study) -> Review:
         )
         recalibrator = recalibrator.observe(raw, outcome)
     outcomes, raw_pits, pits, low, high, raw_low, raw_high = np.array(rows).reshape(-1, 7).T
-    best_params = study.get_trials(deepcopy=False)[best_number].params
+    best_params = trials[best_number].params
+    best_value = float(values[list(known).index(best_number)])
     best_interval = None
     if archive.search_space():  # with nothing to choose there is nothing to model
         sampler = study.sampler
         if not isinstance(sampler, CalibratedSampler):
             sampler = CalibratedSampler()
         (forecast,) = sampler.forecasts(study, [best_params])
-        best_interval = _ends(recalibrator.calibrate(forecast[0]).interval(COVERAGE), sign)
+        ends = _ends(recalibrator.calibrate(forecast[0]).interval(COVERAGE), sign)
+        # A model may take for noise what is not: an objective without any gives the same again.
+        best_interval = min(*ends, best_value), max(*ends, best_value)
     return Review(
         numbers=list(known),
         values=values,
         best_so_far=best_so_far,
         best_number=best_number,
-        best_value=float(values[list(known).index(best_number)]),
+        best_value=best_value,
         best_params=best_params,
         best_interval=best_interval,
-        failed=sum(INTERRUPTED not in trial.user_attrs for trial in failed),
+        failed=len({t.number for t in trials if t.state == TrialState.FAIL} - cut_off(trials)),
         forecast_numbers=forecast_numbers,
         outcomes=outcomes,
         raw_pits=raw_pits,

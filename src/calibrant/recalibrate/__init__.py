@@ -38,14 +38,17 @@ _KINDS: dict[str, type[Recalibrator]] = {
 
 
 def recalibrator_from_dict(state: Mapping[str, Any]) -> Recalibrator:
-    """Rebuild a recalibrator from what its ``to_dict`` returned, perhaps out of a JSON file."""
+    """Rebuild a recalibrator from what its ``to_dict`` returned, perhaps out of a JSON file.
+
+    ``learned``, which `calibrant recalibrate --state` adds about the rows it has seen, is left out.
+    """
     kind = state.get("kind") if isinstance(state, Mapping) else None
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"`kind` must be one of {sorted(_KINDS)}, but got kind={kind!r}.")
     fields = {
         name: recalibrator_from_dict(value) if isinstance(value, Mapping) else value
         for name, value in state.items()
-        if name != "kind"
+        if name not in ("kind", "learned")
     }
     try:
         return _KINDS[kind](**fields)
