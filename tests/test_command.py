@@ -126,7 +126,7 @@ print(json.dumps({"loss": 0.25, "history": history}))
 def test_the_result_file_of_several_jobs_has_the_trial_in_its_name():
     command = program("pass", "{act}", result_file="res_{act}.txt")
     command.check(["act"])
-    with pytest.raises(ValueError, match="put `{trial}` in its name"):
+    with pytest.raises(ValueError, match=r"put `\{trial\}` in its name"):
         command.check(["act"], jobs=2)
 
 

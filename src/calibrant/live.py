@@ -19,7 +19,7 @@ from calibrant.study_history import INTERRUPTED
 from calibrant.study_review import COVERAGE, Review
 
 _ROWS = 8  # trials in the table
-_WIDEST = 36  # characters of why a trial failed, in the table
+_WIDEST = 32  # characters of why a trial failed, in the table
 
 
 @contextmanager

@@ -120,11 +120,7 @@ def _choices(name: str, choices: list[Any]) -> CategoricalDistribution:
     choices = [c.item() if isinstance(c, np.generic) else c for c in choices]
     known: dict[Any, Any] = {}
     for choice in choices:
-        key = (
-            choice
-            if choice is None or isinstance(choice, (bool, int, float, str))
-            else repr(choice)
-        )
+        key = choice if choice is None or isinstance(choice, (Real, str)) else repr(choice)
         if key in known:  # 1, 1.0 and True are equal, and one to Optuna
             raise ValueError(
                 f"The choices of `{name}` must differ, but {known[key]!r} and {choice!r} are equal."
