@@ -13,7 +13,11 @@ from benchmarks.forrester.run import SEEDS, STEP, load
 
 PAGE = Path(__file__).parent / "README.md"
 BUDGETS = (15, EVALUATIONS)
-MODEL_NAMES = {"rbf": "the paper's", "process": "one process", "default": "default"}
+MODEL_NAMES = {
+    "rbf": "the paper's model",
+    "process": "one process",
+    "default": "the default model",
+}
 MODELS_ARE = {
     "rbf": "RBF kernel, standardised outcomes, hyper-parameters by maximum likelihood",
     "process": "`GaussianProcess()`: Matérn kernel, Yeo–Johnson on the outcomes, priors",
@@ -215,9 +219,8 @@ def finding(found: Found, marks: dict[Search, str]) -> str:
     better, worse = ([search for search in marks if marks[search] == mark] for mark in "▲▼")
     gains = [found[*row, "default"].mean() - found[*row, "raw"].mean() for row in ROWS]
     changes = ", ".join(f"{100 * gain:+.0f}".replace("-", "−") for gain in gains)
-    bold = " and ".join(
-        f"{found[model, LEVELS[0], 'raw'].mean():.0%} ({MODEL_NAMES[model]} model)"
-        for model in MODELS
+    bold = ", ".join(
+        f"{found[model, LEVELS[0], 'raw'].mean():.0%} ({MODEL_NAMES[model]})" for model in MODELS
     )
     return (
         f"Calibration found the minimum more often than raw in {listed(better)}, **less often** in "
@@ -232,7 +235,7 @@ def listed(searches: list[Search]) -> str:
     if not searches:
         return "no comparison"
     cases = [
-        f"{WAY_NAMES[way]}: {MODEL_NAMES[model]} model at {level}" for model, level, way in searches
+        f"{WAY_NAMES[way]} with {MODEL_NAMES[model]} at {level}" for model, level, way in searches
     ]
     return f"{len(searches)} ({'; '.join(cases)})"
 

@@ -50,7 +50,8 @@ class Optimizer:
         recalibrator: what makes its forecasts true inside the acquisition; None: uncalibrated.
         calibration_set: the outcomes it learns from: "leave-one-out", "time-series" or "online", or
             a :class:`~calibrant.calibration_set.CalibrationSet` for the details. By default
-            leave-one-out, as suits the acquisition.
+            leave-one-out, for expected improvement with both signs (spread and no shift); a name
+            alone means with shift.
         acquisition: what makes a point worth evaluating.
         design: how the first points are spread: "latin", "sobol" or "random".
         n_initial: how many there are, points told unasked included, before the model chooses; by

@@ -57,7 +57,8 @@ class CalibratedSampler(BaseSampler):
         recalibrator: what makes its forecasts true inside the acquisition; None: uncalibrated.
         calibration_set: the outcomes it learns from: "leave-one-out", "time-series" or "online", or
             a :class:`~calibrant.calibration_set.CalibrationSet` for the details. By default
-            leave-one-out, as suits the acquisition.
+            leave-one-out, for expected improvement with both signs (spread and no shift); a name
+            alone means with shift.
         acquisition: what makes a point worth evaluating.
         n_startup_trials: how many trials are spread out before the model is asked; by default 5.
         design: how they are spread: "latin", "sobol" or "random".
