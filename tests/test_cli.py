@@ -261,3 +261,13 @@ def test_every_command_is_in_the_readme():
     text = README.read_text(encoding="utf-8")
     for command in app.registered_commands:
         assert f"calibrant {command.callback.__name__}" in text
+
+
+@pytest.mark.parametrize("arguments", [["demo", "stream"], ["recalibrate", "FILE"]])
+def test_a_report_in_no_folder_is_refused_before_any_work(arguments, gaussian_file, tmp_path):
+    path = str(tmp_path / "none" / "report.html")
+    arguments = [gaussian_file if word == "FILE" else word for word in arguments]
+    result = runner.invoke(app, [*arguments, "--report", path])
+    assert result.exit_code == 1
+    assert "does not exist: create it first" in plain(result.output)
+    assert "%" not in result.output  # no progress was made

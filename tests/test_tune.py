@@ -524,3 +524,31 @@ def test_the_table_of_a_running_study_fits_a_terminal(width):
     assert [row[2] for row in shown[::2]] == ["0.123456", "2.12346"]
     assert shown[1][2].startswith("failed: exit code 1")
     assert all(row[1].startswith("learning") for row in shown)
+
+
+def test_failures_of_a_broken_objective_are_forgiven(tmp_path):
+    """Five failures end the run; put right, it has all of its evaluations, where it likes."""
+    url = f"sqlite:///{tmp_path}/s.db"
+    with pytest.raises(KeyError):
+        calibrant.minimize(lambda p: p["a slip"], SPACE, 8, storage=url, seed=0)
+    study = calibrant.minimize(bowl, SPACE, 8, storage=url, seed=0)
+    assert len(study.trials) == 5 + 8
+    assert evaluated(study) == 8
+    assert review(study).failed == 0
+    archive = Archive()
+    archive.update(study)
+    assert len(archive.records) == 8
+
+
+def test_failures_beside_successes_count(tmp_path):
+    url = f"sqlite:///{tmp_path}/s.db"
+
+    def objective(p):
+        if p["kind"] == "b":
+            raise ValueError
+        return bowl(p)
+
+    first = calibrant.minimize(objective, SPACE, 8, storage=url, seed=0)
+    assert 0 < review(first).failed < 8
+    again = calibrant.minimize(objective, SPACE, 8, storage=url, seed=0)
+    assert len(again.trials) == 8

@@ -25,7 +25,7 @@ from calibrant.recalibrate import Recalibrator
 from calibrant.report import write_stream_report
 from calibrant.running import run
 from calibrant.stream import Replay
-from calibrant.terminal import console, fail, progress_bar
+from calibrant.terminal import check_writable, console, fail, progress_bar
 from calibrant.tune import open_study, suggest
 
 app = typer.Typer(
@@ -77,11 +77,12 @@ def demo(
 ) -> None:
     """Tune a model on real data (or recalibrate real forecasts) and write a report."""
     try:
+        check_writable(report)
         if which is Demo.STREAM:
             _stream_demo(report)
         else:
             _tuning_demo(report)
-    except (ImportError, OSError) as error:
+    except (ImportError, ValueError, OSError) as error:
         fail(str(error))
 
 
@@ -137,6 +138,8 @@ def recalibrate(
     """Recalibrate a file of forecasts and outcomes, in order, and say what it changed."""
     try:
         wanted = _parse_levels(levels)
+        for path in (output, report, state):
+            check_writable(path)
         grid = np.unique([*np.arange(1, 100) / 100, *wanted])
         recalibrator, learned = _load(state) or (_new(kind, rate, strength, grid), None)
         forecast, y = read_forecasts(forecasts)

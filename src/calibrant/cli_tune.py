@@ -20,7 +20,7 @@ from calibrant.report import write_study_report
 from calibrant.running import evaluated
 from calibrant.storage import StorageLost, save_rescued
 from calibrant.study_review import review
-from calibrant.terminal import console, errors, fail
+from calibrant.terminal import check_writable, console, errors, fail
 from calibrant.tune import open_study, same_job, tune_command
 
 _INTERRUPTED = 130  # the exit code of a program that Ctrl-C has ended
@@ -78,10 +78,7 @@ def tune(
             program=program,
             result=[json_field, result_file],
         )
-        if report is not None and not report.parent.is_dir():
-            raise ValueError(f"The folder of the report, {report.parent}, does not exist.")
-        if report is not None and report.is_dir():
-            raise ValueError(f"The report is a file, but {report} is a folder.")
+        check_writable(report)
         _print_space(space)
         if evaluated(study):
             console.print(f"Going on with {evaluated(study)} evaluations in {storage}.")

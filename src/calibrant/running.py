@@ -26,9 +26,9 @@ Listener = Callable[[Study, FrozenTrial], None]
 
 def evaluated(study: Study) -> int:
     """Return how many trials of a study have finished, but not those that were cut off."""
-    trials = study.get_trials(deepcopy=False)
     finished = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
-    return sum(trial.state in finished for trial in trials) - len(cut_off(trials))
+    trials = study.get_trials(deepcopy=False, states=finished)
+    return len({trial.number for trial in trials} - cut_off(study))
 
 
 def run(

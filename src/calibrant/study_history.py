@@ -27,19 +27,30 @@ from calibrant.space import Internal, Space, conditions, union
 _KEY = "calibrant:suggestion"  # of the system attribute that holds a suggestion
 _RECENT = 5  # trials without a parameter after which it is given up
 INTERRUPTED = "calibrant:interrupted"  # user attribute of a trial that someone stopped
+_SLIPS = "calibrant:slips"  # user attribute of a study: trials that failed before it was put right
 
 
-def cut_off(trials: Sequence[FrozenTrial]) -> set[int]:
-    """Return the numbers of trials that are no evaluations.
+def cut_off(study: Study) -> set[int]:
+    """Return the numbers of trials that have finished and are no evaluations.
 
-    Someone stopped them, or their worker died and another has begun them again.
+    Someone stopped them, or their worker died and another has begun them again, or they failed in
+    a run before anything had succeeded: see :func:`forgive`.
     """
-    again = {number for trial in trials for number in trial.system_attrs.get("retry_history", ())}
-    return {
-        trial.number
-        for trial in trials
-        if trial.state.is_finished() and (INTERRUPTED in trial.user_attrs or trial.number in again)
-    }
+    trials = study.get_trials(deepcopy=False)
+    no_more = {number for t in trials for number in t.system_attrs.get("retry_history", ())}
+    no_more.update(study.user_attrs.get(_SLIPS, ()))
+    no_more.update(trial.number for trial in trials if INTERRUPTED in trial.user_attrs)
+    return {number for number in no_more if trials[number].state.is_finished()}
+
+
+def forgive(study: Study) -> None:
+    """Forget what has failed, when a new run begins and nothing has succeeded before it.
+
+    It was the objective that was broken, and not the settings that it was tried with.
+    """
+    failed = [trial.number for trial in study.get_trials(deepcopy=False, states=(TrialState.FAIL,))]
+    if failed:
+        study.set_user_attr(_SLIPS, failed)
 
 
 class Stored(NamedTuple):
@@ -110,6 +121,7 @@ class Archive:
     _distributions: dict[int, dict[str, BaseDistribution]] = field(default_factory=dict)
     _storage: BaseStorage | None = None
     _study_id: int = -1
+    _slips: frozenset[int] = frozenset()
     _read: list[int] = field(default_factory=list)  # numbers, in the order of reading
     _rows: dict[int, FloatArray] = field(default_factory=dict)  # of the space last asked for
     _rows_of: Mapping[str, BaseDistribution] | None = None
@@ -121,11 +133,14 @@ class Archive:
             self.records, self._distributions = {}, {}
             self._rows_of, self._read = None, []
             self._storage, self._study_id = study._storage, study._study_id
+            known = study._storage.get_study_user_attrs(study._study_id)  # Hyperband hides them
+            self._slips = frozenset(known.get(_SLIPS, ()))
         finished = [
             trial
             for trial in trials
             if trial.state.is_finished()
             and trial.number not in self.records
+            and trial.number not in self._slips
             and INTERRUPTED not in trial.user_attrs
         ]
         flip = signs(study)

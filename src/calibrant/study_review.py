@@ -117,7 +117,7 @@ def review(study: Study) -> Review:
         best_value=best_value,
         best_params=best_params,
         best_interval=best_interval,
-        failed=len({t.number for t in trials if t.state == TrialState.FAIL} - cut_off(trials)),
+        failed=len({t.number for t in trials if t.state == TrialState.FAIL} - cut_off(study)),
         forecast_numbers=forecast_numbers,
         outcomes=outcomes,
         raw_pits=raw_pits,

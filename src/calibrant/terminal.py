@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NoReturn
 
 import typer
@@ -21,6 +22,14 @@ def progress_bar() -> Progress:
         TimeRemainingColumn(),
         console=console,
     )
+
+
+def check_writable(path: Path | None) -> None:
+    """Raise if a file cannot be written there: better before the work than after it."""
+    if path is not None and not path.parent.is_dir():
+        raise ValueError(f"The folder of {path} does not exist: create it first.")
+    if path is not None and path.is_dir():
+        raise ValueError(f"A file is to be written, but {path} is a folder.")
 
 
 def fail(message: str) -> NoReturn:

@@ -28,7 +28,7 @@ from calibrant.parameters import describe, parse_space
 from calibrant.running import ERROR_KEY, Listener, evaluated, quiet_optuna, run
 from calibrant.sampler import CalibratedSampler
 from calibrant.storage import open_storage
-from calibrant.study_history import INTERRUPTED
+from calibrant.study_history import INTERRUPTED, forgive
 
 _JOB = "calibrant:job"  # user attribute of a study: what it tunes
 
@@ -175,6 +175,8 @@ def same_job(study: Study, **job: Any) -> None:
     if known is None or not study.get_trials(deepcopy=False, states=of_use):
         # Nothing to mix up: what was noted may have been a slip.
         study.set_user_attr(_JOB, {**(known or {}), **job})
+        if known is not None and not study.get_trials(deepcopy=False, states=of_use):
+            forgive(study)
         return
     for part in known.keys() & job.keys():
         if known[part] != job[part]:

@@ -18,9 +18,9 @@ NOTE = (
     "lowers the area under the curve. It is *reproduced* where the interval excludes zero and the "
     "test is significant at 5 % after Holm's correction for all comparisons of its section. The "
     "paper has 5 repetitions, which cannot show much: 4 wins of 5 come by chance with probability "
-    "0.19. Results stored with calibrant, but for those of Forrester step by step, are of searches "
-    "before 0.3.0, which fits hyper-parameters afresh at every step: run again, single searches go "
-    "other ways."
+    "0.19. Results stored with calibrant are of searches before 0.3.0, which fits hyper-parameters "
+    "afresh at every step: run again, single searches go other ways. Those on Forrester from "
+    "points that miss its minimum have been run again."
 )
 
 _STYLE = """
