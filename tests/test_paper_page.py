@@ -215,6 +215,15 @@ def test_every_printed_row_of_tables_1_and_2_is_beside_one_of_ours():
     assert wanted <= {block.printed for block in EXPERIMENTS["sensitivity"].blocks}
 
 
+def test_where_no_search_is_stuck_nothing_can_be_freed():
+    found = {
+        way: {seed: record([0.0, -6.02], seed, -6.02) for seed in (0, 1)}
+        for way in (RAW, CALIBRATED)
+    }
+    section = sections._forrester("forrester", EXPERIMENTS["forrester"], {"part": found})
+    assert section.verdict == "No verdict: of 2 uncalibrated searches none got stuck."
+
+
 # ---- the command
 
 

@@ -192,6 +192,8 @@ def _forrester(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Sect
         "miss the minimum and a bound at the 10 % quantile: calibration frees "
         f"{share} and loses {len(lost)} (one-sided sign test, p {p_value(p)})."
     )
+    if not stuck:  # and so nothing that calibration could have freed
+        conclusion = f"No verdict: of {len(raw)} uncalibrated searches none got stuck."
     figure = _snapshots(experiment.blocks[0], part, sorted(freed))
     return Section(name, experiment.title, text, [], figure, conclusion)
 
