@@ -552,3 +552,12 @@ def test_failures_beside_successes_count(tmp_path):
     assert 0 < review(first).failed < 8
     again = calibrant.minimize(objective, SPACE, 8, storage=url, seed=0)
     assert len(again.trials) == 8
+
+
+def test_trials_copied_from_another_study_count(tmp_path):
+    """A trial that was begun again there carries numbers of that study."""
+    study = optuna.create_study(sampler=calibrant.CalibratedSampler(seed=0))
+    for value in (1.0, 2.0):
+        copied = optuna.trial.create_trial(value=value, system_attrs={"retry_history": [0, 7]})
+        study.add_trial(copied)
+    assert evaluated(study) == 2

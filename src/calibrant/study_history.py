@@ -37,10 +37,14 @@ def cut_off(study: Study) -> set[int]:
     a run before anything had succeeded: see :func:`forgive`.
     """
     trials = study.get_trials(deepcopy=False)
-    no_more = {number for t in trials for number in t.system_attrs.get("retry_history", ())}
-    no_more.update(study.user_attrs.get(_SLIPS, ()))
-    no_more.update(trial.number for trial in trials if INTERRUPTED in trial.user_attrs)
-    return {number for number in no_more if trials[number].state.is_finished()}
+    replaced = {number for t in trials for number in t.system_attrs.get("retry_history", ())}
+    replaced.update(study.user_attrs.get(_SLIPS, ()))
+    return {
+        trial.number
+        for trial in trials
+        if (trial.state == TrialState.FAIL and trial.number in replaced)
+        or (trial.state.is_finished() and INTERRUPTED in trial.user_attrs)
+    }
 
 
 def forgive(study: Study) -> None:
