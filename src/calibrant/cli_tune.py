@@ -54,7 +54,11 @@ def tune(
         typer.Option(help="Read this field of the JSON printed last, instead of the last number."),
     ] = None,
     result_file: Annotated[
-        str | None, typer.Option(help="Read the result from this file; may contain {trial}.")
+        str | None,
+        typer.Option(
+            help="Read the result from this file; {trial} in its name keeps several jobs, or "
+            "processes, apart."
+        ),
     ] = None,
     timeout: Annotated[
         float | None, typer.Option(help="Seconds after which an evaluation has failed.")
@@ -70,6 +74,7 @@ def tune(
     try:
         space = parse_space(dict(_parse_parameters(param)))
         command.check(list(space), jobs)
+        check_writable(report)
         direction = "maximize" if maximize else "minimize"
         study = open_study(space, storage, study_name, direction, seed=seed)
         same_job(
@@ -78,7 +83,6 @@ def tune(
             program=program,
             result=[json_field, result_file],
         )
-        check_writable(report)
         _print_space(space)
         if evaluated(study):
             console.print(f"Going on with {evaluated(study)} evaluations in {storage}.")
