@@ -14,6 +14,7 @@ from calibrant import (
     OnlineRecalibrator,
     Optimizer,
     Quantiles,
+    policy,
 )
 from calibrant.acquisition import (
     ExpectedImprovement,
@@ -383,3 +384,18 @@ def test_a_look_at_forecasts_changes_nothing():
         return np.array(found)
 
     np.testing.assert_array_equal(suggestions(look=True), suggestions(look=False))
+
+
+def test_a_space_that_has_been_gone_through_is_repeated_but_for_what_failed(caplog):
+    policy._announce_repeats.cache_clear()
+    optimizer = Optimizer([Axis((0.1, 0.4, 0.7, 0.9))], n_initial=2, seed=0)
+    asked = []
+    for _ in range(14):
+        asked.append(float(optimizer.ask()[0]))
+        optimizer.tell([asked[-1]], np.nan if asked[-1] == 0.7 else asked[-1])
+    assert set(asked[:4]) == {0.1, 0.4, 0.7, 0.9}
+    assert 0.7 not in asked[4:]
+    assert [record.message for record in caplog.records] == [
+        "All 4 settings have been tried. From now on those that succeeded are repeated: that is "
+        "of use only if outcomes are noisy."
+    ]

@@ -29,7 +29,7 @@ from calibrant.acquisition import (
     total,
 )
 from calibrant.calibration_set import CalibrationSet, Splits
-from calibrant.cube import Cube, keys
+from calibrant.cube import SMALL, Cube, keys
 from calibrant.forecast import Forecast, Normal
 from calibrant.gaussian import FloatArray
 from calibrant.history import History
@@ -153,9 +153,7 @@ class Policy:
             shapes[0] = compose(Normal(0.0, doubt), shapes[0])
         criterion = self._criterion(part, cube, fits, shapes, rng)
         best_first = np.argsort(history.merit, kind="stable")
-        known = np.concatenate([history.X, history.failed, history.pending])
-        taken = frozenset() if self.repeats else frozenset(keys(known))
-        return maximize(criterion, cube, rng, history.X[best_first[:4]], taken)
+        return maximize(criterion, cube, rng, history.X[best_first[:4]], self._taken(history, cube))
 
     def forecast(self, x: FloatArray, history: History, fits: Fits) -> Suggestion:
         """Return the point with the raw forecasts of its outcomes, one an objective."""
@@ -169,6 +167,17 @@ class Policy:
             return history
         _announce(most)
         return history.part(most)
+
+    def _taken(self, history: History, cube: Cube) -> frozenset[bytes]:
+        """Return the keys of points not to be suggested again."""
+        if self.repeats:
+            return frozenset()
+        without_outcome = np.concatenate([history.failed, history.pending])
+        taken = frozenset(keys(np.concatenate([history.X, without_outcome])))
+        if cube.size <= min(SMALL, len(taken)) and taken.issuperset(keys(cube.every_point())):
+            _announce_repeats(int(cube.size))
+            return frozenset(keys(without_outcome))
+        return taken
 
     def _on(self, cube: Cube) -> Model:
         """Return the model, told which coordinates are labels."""
@@ -251,6 +260,16 @@ def _announce(most: int) -> None:
         "even choice of the others, %d in all. For more, set its `most_outcomes`.",
         most,
         most,
+    )
+
+
+@cache
+def _announce_repeats(size: int) -> None:
+    """Say once that a finite space has been gone through."""
+    _LOG.warning(
+        "All %d settings have been tried. From now on those that succeeded are repeated: that is "
+        "of use only if outcomes are noisy.",
+        size,
     )
 
 
