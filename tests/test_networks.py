@@ -218,6 +218,12 @@ def test_conditioning_on_its_own_means_narrows_and_moves_nothing(layer):
     assert layer.condition(NEW[:0], np.empty(0)) is layer
 
 
+def test_conditioning_on_values_of_the_function_goes_through_them(layer):
+    draw = layer.sample(NEW, np.random.default_rng(0).standard_normal(6))
+    exact = layer.condition(NEW, draw, exact=True).posterior(NEW).mean
+    np.testing.assert_allclose(exact, draw, atol=0.02 * np.abs(draw).max())
+
+
 def test_joint_draws_have_the_covariance_of_the_process(layer):
     mean = layer.sample(NEW, np.zeros(6))
     # A draw is linear in its seeds: unit vectors read off the factor.

@@ -271,3 +271,20 @@ def test_a_map_that_is_given_is_used_as_it_is(outputs):
     std = np.sqrt(inner.std**2 + early.noise_variance[0])
     np.testing.assert_allclose(forecast.quantile(0.5), outputs.inverse(inner.mean), rtol=1e-9)
     np.testing.assert_allclose(forecast.score(y[:3]), (outputs(y[:3]) - inner.mean) / std)
+
+
+def test_many_outcomes_are_not_all_needed_to_learn_a_map(monkeypatch):
+    given = []
+
+    def joint(kernel, X, *rest):
+        given.append(X.shape[0])
+        return negative_log_joint(kernel, X, *rest)
+
+    monkeypatch.setattr("calibrant.models.output_warping.negative_log_joint", joint)
+    X = np.random.default_rng(0).random((400, 1))
+    fitted = GaussianProcess(outputs="tanh").fit(X, np.exp(3.0 * X[:, 0]))
+    assert given == [250]
+    assert fitted.X.shape == (400, 1)
+    np.testing.assert_allclose(
+        fitted.predict(X[:5]).quantile(0.5), np.exp(3.0 * X[:5, 0]), rtol=0.05
+    )

@@ -712,3 +712,26 @@ def test_two_processes_on_one_study(tmp_path):
 
 def test_the_sampler_is_public():
     assert calibrant.CalibratedSampler is CalibratedSampler
+
+
+def test_a_review_changes_no_suggestion():
+    def suggestions(look):
+        sampler = CalibratedSampler(seed=0, model=GaussianProcess())
+        study = optuna.create_study(sampler=sampler)
+        space = {name: optuna.distributions.FloatDistribution(0.0, 1.0) for name in "xy"}
+        for x, y in np.random.default_rng(0).random((40, 2)):
+            value = (x - 0.3) ** 2 + (y - 0.6) ** 2
+            study.add_trial(
+                optuna.trial.create_trial(params={"x": x, "y": y}, distributions=space, value=value)
+            )
+        found = []
+        for _ in range(6):
+            for trial in [study.ask(space) for _ in range(2)]:
+                point = trial.params
+                found.append((point["x"], point["y"]))
+                study.tell(trial, (point["x"] - 0.3) ** 2 + (point["y"] - 0.6) ** 2)
+                if look:
+                    review(study)
+        return found
+
+    assert suggestions(look=True) == suggestions(look=False)

@@ -21,7 +21,7 @@ MODEL_NAMES = {
 MODELS_ARE = {
     "rbf": "RBF kernel, standardised outcomes, hyper-parameters by maximum likelihood",
     "process": "`GaussianProcess()`: Matérn kernel, Yeo–Johnson on the outcomes, priors",
-    "default": "what calibrant searches with by default: three such kernels in turns, each with a "
+    "default": "what calibrant searches with by default: three kernels in turns, each with a "
     "learned level",
 }
 WAY_NAMES = {

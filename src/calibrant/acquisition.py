@@ -225,7 +225,7 @@ def total(criteria: Sequence[Criterion]) -> Criterion:
 
 # Improvements at which scalarised beliefs are read: from far below to far above the std of
 # standardised outcomes, evenly in logarithm. A belief that is narrower than the way from one to the
-# next, a half of the improvement, is seen as a step; finer ones found no better fronts.
+# next, a half of the improvement, is seen as a step.
 _STEPS = np.geomspace(1e-3, 10.0, 24)
 _LOG_STEP = float(np.log(_STEPS[1] / _STEPS[0]))  # ds = s·d log s
 

@@ -50,6 +50,7 @@ _REFIT_GROWTH = 0.05
 _FORGETFUL = 100
 
 _SMALLEST_VARIANCE = 1e-12  # of the signal's: rounding may make a variance negative
+_LEAST_NOISE = 1e-10  # variance in the model's units; given noise of 0 is taken as this
 _EXACT = 1e-6  # of the signal's: as little noise as lets a draw at many points be gone through
 
 
@@ -355,7 +356,8 @@ class FittedGP:
     @cached_property
     def _given_noise(self) -> float:
         slopes = self.outputs.slope(self.outputs.inverse(self.v))
-        return float(np.median(np.sqrt(self.noise_variance) / slopes))
+        variance = np.where(self.noise_variance > _LEAST_NOISE, self.noise_variance, 0.0)
+        return float(np.median(np.sqrt(variance) / slopes))
 
     @property
     def _learned_noise(self) -> bool:
@@ -373,7 +375,7 @@ class FittedGP:
 def _in_model_units(noise: FloatArray | float, slope: FloatArray) -> FloatArray:
     """Return variances of given noise where the output map has some slopes."""
     # At least so much that K can be factored, at most so much that its square is finite.
-    return np.asarray(np.maximum(np.minimum(noise * slope, 1e50) ** 2, 1e-10))
+    return np.asarray(np.maximum(np.minimum(noise * slope, 1e50) ** 2, _LEAST_NOISE))
 
 
 def factor(K: FloatArray, scale: float) -> FloatArray:
