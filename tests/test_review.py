@@ -42,9 +42,10 @@ def test_an_objective_without_noise_comes_out_inside_the_interval_of_the_best():
         rough = np.sin(1e4 * p["x"]) * np.sin(1e4 * p["y"])
         return (p["x"] - 0.3) ** 2 + (p["y"] - 0.6) ** 2 + 0.2 * rough
 
-    study = calibrant.minimize(rugged, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 30, seed=0)
-    low, high = review(study).best_interval
-    assert low == study.best_value < high
+    for seed in range(4):  # it does in three of them
+        study = calibrant.minimize(rugged, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 30, seed=seed)
+        low, high = review(study).best_interval
+        assert low <= study.best_value < high
 
 
 def test_a_best_setting_outside_the_range_of_today_keeps_its_forecast(tmp_path):
