@@ -60,6 +60,14 @@ def test_forecasts_add_the_members_noise_in_the_units_of_y(bag):
     np.testing.assert_allclose(forecast.std(), Y.std() * np.sqrt(std**2 + noise), rtol=1e-8)
 
 
+def test_noise_that_was_given_is_as_wide_wherever_the_map_puts_it():
+    x = np.linspace(0.0, 1.0, 40)[:, None]
+    y = np.exp(4.0 * x[:, 0])
+    process = GaussianProcess(RBF(), "log", noise=1.0)
+    low, high = BaggedProcesses(process, members=20).fit(x, y).predict([[0.3], [0.9]]).interval(0.8)
+    np.testing.assert_allclose(high - low, 2 * 1.2816, rtol=0.25)  # as of a normal of std 1
+
+
 def test_members_are_processes_fitted_to_resamples_in_the_same_units(bag):
     rows = {tuple(row) for row in X}
     assert any(len({tuple(row) for row in member.X}) < len(X) for member in bag.members)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from calibrant import Normal, Outcomes
+from calibrant import Normal, Optimizer, Outcomes
 from calibrant.calibration_set import CalibrationSet, Splits
-from calibrant.models import RBF, GaussianProcess, Matern52, Rotation
+from calibrant.models import RBF, BaggedProcesses, GaussianProcess, Matern52, Rotation
 from calibrant.outcomes import k_fold
 
 rng = np.random.default_rng(0)
@@ -181,6 +181,22 @@ def test_one_outcome_more_than_the_first_training_set_is_scored():
 )
 def test_bad_sets(call, message):
     with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: CalibrationSet(first=2.5),
+        lambda: CalibrationSet(folds=2.5),
+        lambda: GaussianProcess(most_outcomes=2.5),
+        lambda: BaggedProcesses(members=2.5),
+        lambda: Optimizer(2, n_initial=2.5),
+        lambda: Optimizer(2, patience=2.5),
+    ],
+)
+def test_counts_are_whole_numbers(call):
+    with pytest.raises(TypeError, match=r"must be a whole number, but got 2\.5"):
         call()
 
 

@@ -132,7 +132,13 @@ def test_another_job_does_not_mix_with_a_stored_one(job):
 )
 def test_ctrl_c_keeps_everything_and_says_nothing_bad_about_what_ran(tmp_path, how, jobs):
     # The eleventh takes a minute: there is something to stop.
-    slow = "import sys, time; time.sleep(60 if int(sys.argv[2]) > 9 else 0.1); print(sys.argv[1])"
+    slow = """
+import pathlib, sys, time
+if int(sys.argv[2]) > 9:
+    pathlib.Path(f"slow-{sys.argv[2]}").touch()
+    time.sleep(60)
+print(sys.argv[1])
+"""
     command = [
         sys.executable, "-m", "calibrant", "tune", "-p", "x=-1.0..1.0", "--jobs", str(jobs),
         "--trials", "200", "--", sys.executable, "-c", slow, "{x}", "{trial}",
@@ -141,7 +147,9 @@ def test_ctrl_c_keeps_everything_and_says_nothing_bad_about_what_ran(tmp_path, h
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         start_new_session=True,
     )  # fmt: skip
-    time.sleep(7)
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.glob("slow-*"))) < jobs and time.monotonic() < deadline:
+        time.sleep(0.05)
     os.killpg(worker.pid, how)
     printed = worker.communicate(timeout=20)[0]
     assert worker.returncode == 130, printed

@@ -146,14 +146,15 @@ def test_a_result_file_from_an_earlier_run_does_not_count(tmp_path):
 
 
 def test_a_time_out_kills_the_program_and_its_children(tmp_path):
-    mark = tmp_path / "mark"
-    child = f"import time; time.sleep(1.5); open({str(mark)!r}, 'w')"
+    begun, ended = tmp_path / "begun", tmp_path / "ended"
+    child = f"import time; open({str(begun)!r}, 'w'); time.sleep(4); open({str(ended)!r}, 'w')"
     start = f"subprocess.Popen([{PYTHON!r}, '-c', {child!r}])"
     code = f"import subprocess, time; {start}; time.sleep(60)"
-    with pytest.raises(CommandFailed, match=r"no result after 0\.5 s"):
-        program(code, timeout=0.5).run({}, 0)
-    time.sleep(2.0)
-    assert not mark.exists()
+    with pytest.raises(CommandFailed, match=r"no result after 2\.5 s"):
+        program(code, timeout=2.5).run({}, 0)
+    assert begun.exists()
+    time.sleep(4.5)
+    assert not ended.exists()
 
 
 def test_a_child_left_in_the_background_holds_nothing_up():
@@ -180,7 +181,8 @@ def test_stop_kills_what_runs_and_starts_nothing_else():
 
     thread = threading.Thread(target=run)
     thread.start()
-    time.sleep(0.5)
+    while thread.is_alive() and not command._running:
+        time.sleep(0.01)
     command.stop()
     thread.join(timeout=10)
     assert failures == ["killed by signal 9: no output"]

@@ -599,4 +599,4 @@ def test_a_kernel_may_have_parameters_of_other_names(priors):
 def test_noise_that_is_known_to_be_none_is_none_wherever_the_map_is_steep():
     X = np.linspace(0.0, 1.0, 25)[:, None]
     fitted = GaussianProcess(noise=0.0).fit(X, np.exp(12.0 * X[:, 0]))
-    np.testing.assert_array_equal(fitted._noise_around(fitted.v), 1e-10)
+    np.testing.assert_array_equal(fitted.noise_around(fitted.v), 1e-10)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant import CalibratedSampler, Optimizer, policy
+from calibrant import CalibratedSampler, Optimizer
 from calibrant.history import History
 from calibrant.models import BaggedProcesses, GaussianProcess, Rotation
 from calibrant.models.protocol import HasLimit
@@ -108,7 +108,6 @@ def test_feasible_outcomes_come_before_others():
 
 
 def test_a_search_with_a_large_history_says_so_once_and_goes_on(caplog):
-    policy._announce.cache_clear()
     model = GaussianProcess(most_outcomes=40)
     optimizer = Optimizer(2, model=model, seed=0)
     for x in rng.random((60, 2)):

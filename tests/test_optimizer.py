@@ -14,7 +14,6 @@ from calibrant import (
     OnlineRecalibrator,
     Optimizer,
     Quantiles,
-    policy,
 )
 from calibrant.acquisition import (
     ExpectedImprovement,
@@ -25,7 +24,7 @@ from calibrant.acquisition import (
 from calibrant.cube import Axis, Cube, as_cube
 from calibrant.history import History
 from calibrant.models import RBF, GaussianProcess, Linear, Matern32, Matern52, Periodic
-from calibrant.policy import Policy
+from calibrant.policy import SHOWN, Policy
 
 
 def forrester(x):
@@ -153,8 +152,11 @@ def test_every_design(design):
 @pytest.mark.parametrize("kernel", [RBF(), Matern32(), Matern52(True), Linear(), Periodic()])
 @pytest.mark.parametrize("outputs", ["standardise", "yeo-johnson", "box-cox", "log"])
 def test_every_kernel_and_output_map(kernel, outputs):
-    model = GaussianProcess(kernel, outputs)
-    assert search(bowl, Optimizer(2, model=model, seed=0), 12).best[1] < 0.3
+    optimizer = search(bowl, Optimizer(2, model=GaussianProcess(kernel, outputs), seed=0), 5)
+    designed = optimizer.best[1]
+    found = search(bowl, optimizer, 7).best[1]
+    # A plane has no bottom: its searches end in corners.
+    assert found == designed if isinstance(kernel, Linear) else found < 0.1 * designed
 
 
 def test_the_online_set_holds_the_scores_of_the_forecasts_made_before():
@@ -178,7 +180,7 @@ def test_shown_forecasts_are_recalibrated_by_it():
     assert np.all(low < high)
     fits = optimizer._policy.fit(optimizer._history(), optimizer._cube, optimizer._fits)
     raw = fits[0].predict(at)
-    shown = optimizer.outcomes.recalibrate(optimizer._shown).calibrate(raw)
+    shown = optimizer.outcomes.recalibrate(SHOWN).calibrate(raw)
     np.testing.assert_allclose(shown.interval(0.8), (low, high))
 
 
@@ -391,15 +393,16 @@ def test_a_look_at_forecasts_changes_nothing():
 
 
 def test_a_space_that_has_been_gone_through_is_repeated_but_for_what_failed(caplog):
-    policy._announce_repeats.cache_clear()
-    optimizer = Optimizer([Axis((0.1, 0.4, 0.7, 0.9))], n_initial=2, seed=0)
-    asked = []
-    for _ in range(14):
-        asked.append(float(optimizer.ask()[0]))
-        optimizer.tell([asked[-1]], np.nan if asked[-1] == 0.7 else asked[-1])
-    assert set(asked[:4]) == {0.1, 0.4, 0.7, 0.9}
-    assert 0.7 not in asked[4:]
-    assert [record.message for record in caplog.records] == [
-        "All 4 settings have been tried. From now on those that succeeded are repeated: that is "
-        "of use only if outcomes are noisy."
-    ]
+    for seed in range(2):
+        caplog.clear()
+        optimizer = Optimizer([Axis((0.1, 0.4, 0.7, 0.9))], n_initial=2, seed=seed)
+        asked = []
+        for _ in range(14):
+            asked.append(float(optimizer.ask()[0]))
+            optimizer.tell([asked[-1]], np.nan if asked[-1] == 0.7 else asked[-1])
+        assert set(asked[:4]) == {0.1, 0.4, 0.7, 0.9}
+        assert 0.7 not in asked[4:]
+        assert [record.message for record in caplog.records] == [  # once a search
+            "All 4 settings have been tried. From now on those that succeeded are repeated: that "
+            "is of use only if outcomes are noisy."
+        ]

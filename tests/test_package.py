@@ -15,7 +15,17 @@ def test_importing_calibrant_loads_nothing_heavy():
     code = "import calibrant, sys; assert 'scipy.stats' not in sys.modules; "
     code += "print(*sorted(m.split('.')[0] for m in sys.modules))"
     loaded = set(subprocess.check_output([sys.executable, "-c", code], text=True).split())
-    heavy = {"torch", "botorch", "sklearn", "pandas", "plotly", "optuna", "statsmodels", "rich"}
+    heavy = {
+        "torch",
+        "botorch",
+        "sklearn",
+        "pandas",
+        "plotly",
+        "optuna",
+        "statsmodels",
+        "rich",
+        "typer",
+    }
     assert not loaded & heavy
 
 
@@ -24,6 +34,7 @@ def test_every_public_name_exists():
 
     for name in calibrant.__all__:
         assert getattr(calibrant, name) is not None
+        assert name in dir(calibrant)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = calibrant.nothing
 

@@ -381,7 +381,14 @@ def test_calibrated_beside_uncalibrated_searches(fabricated_variants):
     np.testing.assert_allclose(found.all_changes, np.full(8, -0.25))
     assert found.p["forrester"] == pytest.approx(2 / 2**8)
     assert found.errors[1] > 3 * found.errors[0]
-    assert found.crps == pytest.approx((0.75, 0.75))
+    np.testing.assert_allclose(found.crps["forrester"], np.log(0.75))
+    assert "| 0.750, 0.750 (p = " in found.cells()
+    four = {
+        task: np.full(2, np.log(ratio)) for task, ratio in zip("abcd", (1, 2, 0.5, 4), strict=True)
+    }
+    assert "most on d (× 4.00), b (× 2.00), a (× 1.00); without these × 0.500" in (
+        found._replace(crps=four).note()
+    )
     section = fabricated_variants.section()
     assert "| expected improvement | 8 | 100.0% | 0.0% | 0.0078 | -0.250 " in section
     assert "1 / 0" in section

@@ -130,5 +130,4 @@ def test_a_study_by_another_sampler_can_be_reviewed():
     found = review(study)
     assert found.held.size == 0
     low, high = found.best_interval
-    assert low <= found.best_so_far[-1] + 0.1
-    assert high >= found.best_so_far[-1] - 0.1
+    assert 0.0 < high - low < 0.1  # twelve outcomes of a parabola: the model knows it well

@@ -234,6 +234,10 @@ def test_other_errors_are_passed_on(monkeypatch):
 def test_bad_numbers():
     with pytest.raises(ValueError, match="n_trials >= 1"):
         calibrant.minimize(bowl, SPACE, n_trials=0)
+    with pytest.raises(TypeError, match=r"`n_trials` must be a whole number, but got 3\.5"):
+        calibrant.minimize(bowl, SPACE, n_trials=3.5)
+    with pytest.raises(ValueError, match=r"give it the seed instead"):
+        calibrant.minimize(bowl, SPACE, seed=0, sampler=calibrant.CalibratedSampler())
     with pytest.raises(ValueError, match="n_jobs >= 1"):
         calibrant.minimize(bowl, SPACE, n_jobs=0)
     with pytest.raises(ValueError, match="space is empty"):

@@ -16,6 +16,8 @@ from calibrant.paper.metrics import paired_p
 from calibrant.paper.verdicts import holm
 from calibrant.scores import calibration_score
 
+_NAMED = 3  # tasks whose CRPS grows most
+
 Results = dict[tuple[str, int], dict[str, Any]]  # by task and seed
 
 
@@ -44,8 +46,7 @@ class Comparison(NamedTuple):
     p: dict[str, float]  # task → after Holm's correction
     errors: tuple[float, float]  # calibration error of shown and of raw forecasts, a search
     pooled: tuple[float, float]  # the same over all forecasts of a task
-    crps: tuple[float, float]  # ratio, shown to raw, of the same forecasts: mean (of logs), median
-    crps_p: float
+    crps: dict[str, np.ndarray]  # task → log ratios, shown to raw, of the same forecasts
 
     @property
     def all_changes(self) -> np.ndarray:
@@ -56,18 +57,27 @@ class Comparison(NamedTuple):
         better, worse = int((change < 0).sum()), int((change > 0).sum())
         mean = estimate(list(self.change.values()))
         sign = binomtest(better, better + worse).pvalue if better + worse else 1.0
+        ratios = np.concatenate(list(self.crps.values()))
         hurt = [t for t, p in self.p.items() if p < 0.05 and self.change[t].mean() > 0]
         helped = [t for t, p in self.p.items() if p < 0.05 and self.change[t].mean() < 0]
         return (
             f"{change.size} | {better / change.size:.1%} | {worse / change.size:.1%} | {sign:.2g} | "
             f"{signed(mean)} | {len(helped)} / {len(hurt)} | "
             f"{self.errors[1]:.3f} → {self.errors[0]:.3f} | {self.pooled[1]:.3f} → {self.pooled[0]:.3f} | "
-            f"{self.crps[0]:.3f}, {self.crps[1]:.3f} (p = {self.crps_p:.2g})"
+            f"{np.exp(ratios.mean()):.3f}, {np.exp(np.median(ratios)):.3f} "
+            f"(p = {paired_p(ratios, np.zeros_like(ratios)):.2g})"
         )
 
     def note(self) -> str:
         named = [f"{t} ({self.change[t].mean():+.3f})" for t, p in self.p.items() if p < 0.05]
-        return f"tasks that change after Holm's correction: {', '.join(named) or 'none'}."
+        changed = f"tasks that change after Holm's correction: {', '.join(named) or 'none'}."
+        by_growth = sorted(self.crps.items(), key=lambda item: -item[1].mean())
+        most = [f"{task} (× {np.exp(logs.mean()):.2f})" for task, logs in by_growth[:_NAMED]]
+        others = [logs for _, logs in by_growth[_NAMED:]]
+        if not others:
+            return changed
+        without = np.exp(np.concatenate(others).mean())
+        return f"{changed} CRPS grows most on {', '.join(most)}; without these × {without:.3f}."
 
 
 def compare(ours: Results, theirs: Results) -> Comparison:
@@ -81,18 +91,17 @@ def compare(ours: Results, theirs: Results) -> Comparison:
     p = dict(
         zip(changes, holm([paired_p(c, np.zeros_like(c)) for c in changes.values()]), strict=True)
     )
-    ratios = [
-        np.mean(r["shown_crps"]) / np.mean(r["crps"])
-        for r in (ours[key] for key in shared)
-        if np.mean(r["crps"]) > 0
-    ]
+    ratios: dict[str, list[float]] = defaultdict(list)
+    for task, seed in shared:
+        shown, raw = (float(np.mean(ours[task, seed][kind])) for kind in ("shown_crps", "crps"))
+        if raw > 0:
+            ratios[task].append(np.log(shown / raw))
     return Comparison(
         changes,
         p,
         (_error(ours, shared, "shown_pit"), _error(theirs, shared, "pit")),
         (_pooled(ours, shared, "shown_pit"), _pooled(theirs, shared, "pit")),
-        (float(np.exp(np.mean(np.log(ratios)))), float(np.median(ratios))),
-        paired_p(np.log(ratios), np.zeros(len(ratios))),
+        {task: np.array(logs) for task, logs in ratios.items()},
     )
 
 

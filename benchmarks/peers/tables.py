@@ -128,7 +128,7 @@ def summary(found: Common, budget: int) -> str:
             f"{found.mean(found.final[i]):.3f}",
             f"{found.mean(ranks[i]):.2f}",
             f"{found.mean(found.area[i]):.3f}",
-            f"{1000 * seconds[rival]:.3g}",
+            f"{float(f'{1000 * seconds[rival]:.3g}'):g}",
             *(
                 f"{found.mean(found.final[i], lambda t, g=g: g in TASKS[t].groups):.3f}"
                 for g in groups

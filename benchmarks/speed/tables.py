@@ -167,7 +167,8 @@ def overhead_table(rows: list[dict], ratios: list[tuple[float, float, float]]) -
 def overhead_verdict(ratios: list[tuple[float, float, float]]) -> str:
     worst = max(ratio for ratio, _, _ in ratios)
     if worst <= 1.1:
-        return f"Calibration adds at most {max(0.0, worst - 1):.0%} to an ask; the goal was 10 %."
+        most = max(0.0, worst - 1)
+        return f"Calibration adds at most {most:.0%} to an ask at these n; the goal was 10 %."
     return f"Calibration adds up to {worst - 1:.0%} to an ask; the goal of 10 % is missed."
 
 

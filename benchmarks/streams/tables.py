@@ -139,7 +139,7 @@ def real() -> str:
             f"| {r['stream']} ({r['outcomes']}) | {r['recalibrator']} "
             f"| {raw['calibration score']:.4f} → {new['calibration score']:.4f} "
             f"| {raw['80% coverage']:.1%} → {new['80% coverage']:.1%} "
-            f"| {change:+.1%} [{low:+.1%}, {high:+.1%}] | {p:.3f} | {r['infinite_80']:.1%} |"
+            f"| {change:+.1%} [{low:+.1%}, {high:+.1%}] | {'< 0.001' if p < 0.001 else f'{p:.3f}'} | {r['infinite_80']:.1%} |"
         )
     not_better = [
         f"{r['recalibrator']} on {r['stream']}"

@@ -44,8 +44,19 @@ from calibrant.scipy_forecast import ScipyForecast
 from calibrant.stream import Replay, replay
 
 if TYPE_CHECKING:
-    from calibrant import acquisition, figures, models, outcomes, scores
+    from calibrant import (
+        acquisition,
+        adaptive,
+        classics,
+        conformal,
+        figures,
+        models,
+        outcomes,
+        problems,
+        scores,
+    )
     from calibrant.sampler import CalibratedSampler
+    from calibrant.storage import StorageLost
     from calibrant.study_review import review
     from calibrant.tune import minimize
 
@@ -70,11 +81,16 @@ __all__ = [
     "RegressionRecalibrator",
     "Replay",
     "ScipyForecast",
+    "StorageLost",
     "acquisition",
+    "adaptive",
+    "classics",
+    "conformal",
     "figures",
     "minimize",
     "models",
     "outcomes",
+    "problems",
     "recalibrator_from_dict",
     "replay",
     "review",
@@ -84,10 +100,11 @@ __all__ = [
 # What needs Optuna is loaded when it is first used; so is plotly, with the figures.
 _NAMES = {
     "CalibratedSampler": "calibrant.sampler",
+    "StorageLost": "calibrant.storage",
     "minimize": "calibrant.tune",
     "review": "calibrant.study_review",
 }
-_MODULES = ("figures", "scores")
+_MODULES = ("adaptive", "classics", "conformal", "figures", "problems", "scores")
 
 
 def __getattr__(name: str) -> Any:
@@ -96,3 +113,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"calibrant.{name}")
     raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

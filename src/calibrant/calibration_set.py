@@ -59,10 +59,8 @@ class CalibrationSet:
         object.__setattr__(self, "splits", splits)
         if not 0.0 <= self.in_doubt <= 1.0:
             raise ValueError(f"`0 <= in_doubt <= 1` must hold, but got in_doubt={self.in_doubt}.")
-        if self.folds < 2:
-            raise ValueError(f"`folds >= 2` must hold, but got folds={self.folds}.")
-        if self.first < 1:
-            raise ValueError(f"`first >= 1` must hold, but got first={self.first}.")
+        checks.at_least("folds", self.folds, 2)
+        checks.at_least("first", self.first, 1)
 
     def outcomes(
         self, model: Model, fitted: FittedModel, X: FloatArray, y: FloatArray, online: Outcomes

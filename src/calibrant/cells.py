@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant import checks
-from calibrant.forecast import Forecast, Normal
+from calibrant.forecast import STANDARD_NORMAL, Forecast
 from calibrant.gaussian import EDGE_SCORE, FloatArray
 
 EVEN_SCORES = np.linspace(-EDGE_SCORE, EDGE_SCORE, 1793)  # cells of 0.01: expectations to 1e-5
-_STANDARD_NORMAL = Normal(0.0, 1.0)
 
 
 class CellForecast(Forecast):
@@ -42,7 +41,7 @@ class CellForecast(Forecast):
 
     def _cut(self) -> tuple[Forecast, FloatArray, Forecast]:
         """Return whose outcomes to cut at which scores, and how these scores are spread."""
-        return self, EVEN_SCORES, _STANDARD_NORMAL
+        return self, EVEN_SCORES, STANDARD_NORMAL
 
     def _cells(self, ndim: int) -> tuple[FloatArray, FloatArray]:
         """Return the edges of cells of outcomes, and the CDF in their middles.

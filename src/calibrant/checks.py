@@ -128,6 +128,13 @@ def whole(name: str, value: int) -> int:
         ) from None
 
 
+def at_least(name: str, value: int, low: int) -> int:
+    """Return a whole number that is not too small, or say what it must be."""
+    if (number := whole(name, value)) < low:
+        raise ValueError(f"`{name} >= {low}` must hold, but got {name}={number}.")
+    return number
+
+
 def coverage_level(coverage: float) -> float:
     """Return the coverage of an interval, strictly between 0 and 1."""
     if not 0.0 < coverage < 1.0:

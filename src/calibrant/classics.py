@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from calibrant import checks
 from calibrant.gaussian import FloatArray
 from calibrant.problems import PROBLEMS, Problem
 
@@ -218,6 +219,5 @@ def _problem(
     minimum: float,
     where: float,
 ) -> Problem:
-    if dim < 1:
-        raise ValueError(f"`dim >= 1` must hold, but got dim={dim}.")
+    checks.at_least("dim", dim, 1)
     return Problem(f"{name}-{dim}", function, (ends,) * dim, minimum, (where,) * dim)

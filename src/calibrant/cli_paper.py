@@ -13,10 +13,9 @@ from calibrant.paper.page import draw_pictures, write_page
 from calibrant.paper.records import Records
 from calibrant.paper.run import missing_data, run_missing
 from calibrant.paper.sections import sections
-from calibrant.terminal import console, errors, fail, progress_bar
+from calibrant.terminal import INTERRUPTED, console, errors, fail, progress_bar
 
 _ALL = "all"
-_INTERRUPTED = 130  # the exit code of a program that Ctrl-C has ended
 
 
 def paper(
@@ -63,7 +62,7 @@ def paper(
         raise
     except KeyboardInterrupt:
         errors.print("Interrupted. Finished searches are kept; run the same again to go on.")
-        raise typer.Exit(_INTERRUPTED) from None
+        raise typer.Exit(INTERRUPTED) from None
     except (ImportError, OSError, ValueError, RuntimeError) as error:
         fail(str(error))
     for section in written:

@@ -20,10 +20,8 @@ from calibrant.report import write_study_report
 from calibrant.running import evaluated
 from calibrant.storage import StorageLost, save_rescued
 from calibrant.study_review import review
-from calibrant.terminal import check_writable, console, errors, fail
+from calibrant.terminal import INTERRUPTED, check_writable, console, errors, fail
 from calibrant.tune import open_study, same_job, tune_command
-
-_INTERRUPTED = 130  # the exit code of a program that Ctrl-C has ended
 
 
 def tune(
@@ -89,10 +87,10 @@ def tune(
         with live_table(study, trials, console) as listener:
             interrupted = tune_command(command, space, study, trials, jobs, listener)
         if interrupted and not study.get_trials(states=(TrialState.COMPLETE,)):
-            raise typer.Exit(_INTERRUPTED)
+            raise typer.Exit(INTERRUPTED)
         finish(study, report, f"Tuning {' '.join(program)}")
         if interrupted:
-            raise typer.Exit(_INTERRUPTED)
+            raise typer.Exit(INTERRUPTED)
     except StorageLost as error:
         fail(f"{error} {_save(error)}")
     except (ValueError, TypeError, OSError, CommandFailed) as error:

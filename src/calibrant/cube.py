@@ -17,6 +17,12 @@ from numpy.typing import NDArray
 from calibrant import checks
 from calibrant.gaussian import FloatArray
 
+SMALL = 2000  # points of a finite cube that can all be looked at
+MIDDLE = 0.5  # where a coordinate is that does not exist
+_KRONECKER = 10  # dimensions up to which the sequence is even on every axis
+_MANY = 500  # categories, beyond which only some are tried
+_FEW = 16  # values that are all tried; of more, a logarithmic selection reaches every one in steps
+
 
 class Design(StrEnum):
     """How the first points are spread."""
@@ -188,13 +194,6 @@ class Cube:
             change[:, column] = grid[others]
             moved.append(change)
         return self.snap(np.concatenate(moved)) if moved else np.empty((0, self.dim))
-
-
-SMALL = 2000  # points of a finite cube that can all be looked at
-MIDDLE = 0.5  # where a coordinate is that does not exist
-_KRONECKER = 10  # dimensions up to which the sequence is even on every axis
-_MANY = 500  # categories, beyond which only some are tried
-_FEW = 16  # values that are all tried; of more, a logarithmic selection reaches every one in steps
 
 
 def keys(X: FloatArray) -> list[bytes]:

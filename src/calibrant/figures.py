@@ -66,8 +66,7 @@ def reliability(pits: Mapping[str, ArrayLike], levels: int = 99) -> go.Figure:
 def pit_histogram(pits: Mapping[str, ArrayLike], bins: int = 20) -> go.Figure:
     """Draw histograms of PITs: flat if calibrated, a bowl if over-confident, a hill if timid."""
     figure = _figure("PIT", "density")
-    if bins < 1:
-        raise ValueError(f"`bins >= 1` must hold, but got bins={bins}.")
+    checks.at_least("bins", bins, 1)
     edges = np.linspace(0.0, 1.0, bins + 1)
     for colour, (label, values) in zip(_colours(), _labelled(pits).items(), strict=False):
         counts = np.histogram(checks.probabilities("pits", values), edges)[0]
@@ -228,8 +227,7 @@ def _running_share(values: FloatArray, window: int | None) -> FloatArray:
     count = np.arange(1, values.size + 1)
     if window is None:
         return np.asarray(total / count)
-    if window < 1:
-        raise ValueError(f"`window >= 1` must hold, but got window={window}.")
+    checks.at_least("window", window, 1)
     before = np.concatenate([np.zeros(min(window, values.size)), total[:-window]])
     return np.asarray((total - before) / np.minimum(count, window))
 

@@ -239,3 +239,6 @@ def _broadcast(**arrays: FloatArray) -> list[FloatArray]:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         raise ValueError(f"Shapes must agree, but got {shapes}.") from error
     return [checks.frozen(array) for array in broadcast]  # a forecast owns its numbers
+
+
+STANDARD_NORMAL = Normal(0.0, 1.0)  # of the scores of a model that is right

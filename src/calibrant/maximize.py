@@ -47,16 +47,18 @@ def maximize(
     if cube.size <= SMALL:
         return np.asarray(candidates[np.argmax(values)])
     stepped = gradient is None  # trees are flat in places, and whole regions have the same value
-    starts = candidates[
-        _furthest(values, candidates, near)[:_STARTS] if stepped else _largest(values, _STARTS)
-    ]
-    ends = _climb(criterion, cube, starts, rng)
+    if stepped:
+        climb, promising = _wander, _by_value_and_distance(values, candidates, near)[:_STARTS]
+    else:
+        climb, promising = _climb, _largest(values, _STARTS)
+    starts = candidates[promising]
+    ends = climb(criterion, cube, starts, rng)
     if cube.free.size < cube.dim:
         for _ in range(_ROUNDS):
             changed = _best_changes(criterion, cube, ends, rng)
             if np.array_equal(changed, ends):
                 break
-            ends = _climb(criterion, cube, changed, rng)
+            ends = climb(criterion, cube, changed, rng)
     # Often all climbs end where an evaluation has been: then the best of the screened points.
     final = _untaken(np.concatenate([ends, starts]), taken)
     if not final.shape[0]:
@@ -64,7 +66,8 @@ def maximize(
     if not final.shape[0]:
         return cube.untaken(rng, taken)
     values = criterion(final)[0]
-    return np.asarray(final[_furthest(values, final, near)[0] if stepped else np.argmax(values)])
+    best = _by_value_and_distance(values, final, near)[0] if stepped else np.argmax(values)
+    return np.asarray(final[best])
 
 
 def _candidates(cube: Cube, rng: np.random.Generator, near: FloatArray) -> FloatArray:
@@ -98,7 +101,7 @@ def _largest(values: FloatArray, count: int) -> np.ndarray:
     return np.argpartition(-values, count - 1)[:count]
 
 
-def _furthest(values: FloatArray, X: FloatArray, near: FloatArray) -> np.ndarray:
+def _by_value_and_distance(values: FloatArray, X: FloatArray, near: FloatArray) -> np.ndarray:
     """Return the order of points by value, those with equal ones by distance from ``near``."""
     away = np.full(X.shape[0], np.inf)
     for x in near:
@@ -109,11 +112,9 @@ def _furthest(values: FloatArray, X: FloatArray, near: FloatArray) -> np.ndarray
 def _climb(
     criterion: Criterion, cube: Cube, starts: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Follow the gradient from all starts at once; without a gradient, take random steps."""
+    """Follow the gradient from all starts at once."""
     if not cube.free.size:
         return starts
-    if criterion(starts[:1])[1] is None:
-        return _wander(criterion, cube, starts, rng)
     X = starts.copy()
 
     # What does not exist for a start stays in the middle, and nothing depends on it.
@@ -144,9 +145,12 @@ def _climb(
 
 
 def _wander(
-    criterion: Criterion, cube: Cube, points: FloatArray, rng: np.random.Generator
+    criterion: Criterion, cube: Cube, starts: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Move each point to the best of some random points around it, closer ones each time."""
+    """Without a gradient: move each point to the best around it, closer and closer ones."""
+    if not cube.free.size:
+        return starts
+    points = starts
     for width in (0.1, 0.05, 0.02, 0.01, 0.005):
         options = np.repeat(points[:, None], 20, axis=1)
         options[:, 1:, cube.free] += width * rng.standard_normal(

@@ -59,7 +59,6 @@ class Optimizer:
         repeats: whether a point may be evaluated twice.
         patience: after so many suggestions in a row that were no improvement the model is doubted
             more and more; None: never.
-        shown: the recalibrator of :meth:`forecast`, which learns online.
         seed: of all random choices.
     """
 
@@ -75,18 +74,13 @@ class Optimizer:
         n_initial: int = INITIAL,
         repeats: bool = False,
         patience: int | None = PATIENCE,
-        shown: Recalibrator = SHOWN,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self._cube = as_cube(dim)
         self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats, patience)
-        self._shown = shown
         self._rng = np.random.default_rng(seed)
-        n_initial = checks.whole("n_initial", n_initial)
-        if n_initial < 0:
-            raise ValueError(f"`n_initial >= 0` must hold, but got n_initial={n_initial}.")
-        self._n_initial = n_initial
-        self._design = list(self._cube.design(design, n_initial, self._rng))
+        self._n_initial = checks.at_least("n_initial", n_initial, 0)
+        self._design = list(self._cube.design(design, self._n_initial, self._rng))
         self._told: list[tuple[FloatArray, float]] = []  # y is NaN where an evaluation failed
         self._forecast: list[bool] = []  # for each of them, whether the model had forecast it
         self._outcomes = Outcomes()
@@ -125,7 +119,7 @@ class Optimizer:
         if not history.Y.size:
             raise ValueError("A forecast needs at least one outcome; tell one first.")
         fits = self._policy.fit(history, self._cube, self._fits)  # a look, which changes nothing
-        recalibrator = self._outcomes.recalibrate(self._shown)
+        recalibrator = self._outcomes.recalibrate(SHOWN)
         return recalibrator.calibrate(fits[0].predict(np.atleast_2d(np.asarray(X, float))))
 
     @property

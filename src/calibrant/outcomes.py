@@ -90,7 +90,7 @@ def k_fold(model: Model, X: ArrayLike, y: ArrayLike, k: int, rng: np.random.Gene
 
 
 def time_series(
-    model: Model, X: ArrayLike, y: ArrayLike, *, first: int = 1, refit: bool = False
+    model: Model, X: ArrayLike, y: ArrayLike, *, first: int = 2, refit: bool = False
 ) -> Outcomes:
     """Score each outcome by the model fitted to all the earlier ones.
 

@@ -5,15 +5,14 @@
     believe      failed points are as bad as the worst, running ones come out as expected
     choose       belief ∘ shape ──▶ acquisition ──▶ argmax ──▶ suggestion, with its raw forecast
 
-Everything here minimises. Nothing here remembers: what one step can reuse of the last is handed
-from one to the next.
+Everything here minimises. Nothing here remembers (but for what the user has been told): what one
+step can reuse of the last is handed from one to the next.
 """
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +29,7 @@ from calibrant.acquisition import (
 )
 from calibrant.calibration_set import CalibrationSet, Splits
 from calibrant.cube import SMALL, Cube, keys
-from calibrant.forecast import Forecast, Normal
+from calibrant.forecast import STANDARD_NORMAL, Forecast, Normal
 from calibrant.gaussian import FloatArray
 from calibrant.history import History
 from calibrant.maximize import maximize
@@ -53,7 +52,6 @@ from calibrant.recalibrate import (
     OnlineRecalibrator,
     Recalibrator,
 )
-from calibrant.recalibrate.identity import STANDARD_NORMAL
 from calibrant.shape import compose
 
 # What a user who sets nothing gets. All of them are values: nothing can change them.
@@ -67,6 +65,10 @@ MODEL = Rotation(
 RECALIBRATOR = GaussianRecalibrator(strength=10.0, limit=2.5)
 ACQUISITION = ExpectedImprovement()
 
+# Points to spread before a model is asked. More of them, in many dimensions, cost more evaluations
+# than the better first fit is worth.
+INITIAL = 5
+
 # What a model takes for noise may be structure, and then it sees no reason to leave a bad place.
 PATIENCE = 10
 
@@ -78,6 +80,10 @@ SHOWN = ChainRecalibrator(
     GaussianRecalibrator(strength=10.0, limit=4.0), OnlineRecalibrator(rate=0.02)
 )
 
+_LOG = logging.getLogger("calibrant")
+_FEASIBILITY = ProbabilityOfImprovement(margin=0.0)  # a constraint is met where it falls below 0
+_MOST_DOUBT = 3.0  # times its std
+_BREADTH = 0.03  # of the spread of the good outcomes
 
 Fits = tuple[FittedModel, ...]  # one an objective, then one a constraint
 
@@ -116,14 +122,15 @@ class Policy:
     acquisition: Acquisition = ACQUISITION
     repeats: bool = False
     patience: int | None = PATIENCE
+    _said: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         checks.like("model", self.model, Model, "GaussianProcess()")
         checks.like("acquisition", self.acquisition, Acquisition, "ExpectedImprovement()")
         if self.recalibrator is not None:
             checks.like("recalibrator", self.recalibrator, Recalibrator, "GaussianRecalibrator()")
-        if self.patience is not None and checks.whole("patience", self.patience) < 1:
-            raise ValueError(f"`patience >= 1` must hold, or None, but got {self.patience}.")
+        if self.patience is not None:
+            checks.at_least("patience", self.patience, 1)
         if not isinstance(self.calibration_set, CalibrationSet | None):
             object.__setattr__(self, "calibration_set", CalibrationSet(self.calibration_set))
 
@@ -136,7 +143,7 @@ class Policy:
 
     def fit(self, history: History, cube: Cube, last: Fits | None = None) -> Fits:
         """Return the models of objectives and constraints, going on from the ``last`` fits."""
-        model, targets = self._on(cube), _targets(self._bearable(history))
+        model, targets = self._model_on(cube), _targets(self._bearable(history))
         known = last if last is not None and len(last) == len(targets) else [None] * len(targets)
         return tuple(
             before.refit(X, y) if isinstance(before, CanRefit) else model.fit(X, y)
@@ -165,7 +172,10 @@ class Policy:
         most = self.model.most_outcomes if isinstance(self.model, HasLimit) else None
         if most is None or max(history.Y.shape[0], history.failed.shape[0]) <= most:
             return history
-        _announce(most)
+        self._say_once(
+            f"More than {most} outcomes: from now on the model is fitted to the best, the latest "
+            f"and an even choice of the others, {most} in all. For more, set its `most_outcomes`."
+        )
         return history.part(most)
 
     def _taken(self, history: History, cube: Cube) -> frozenset[bytes]:
@@ -175,11 +185,20 @@ class Policy:
         without_outcome = np.concatenate([history.failed, history.pending])
         taken = frozenset(keys(np.concatenate([history.X, without_outcome])))
         if cube.size <= min(SMALL, len(taken)) and taken.issuperset(keys(cube.every_point())):
-            _announce_repeats(int(cube.size))
+            self._say_once(
+                f"All {int(cube.size)} settings have been tried. From now on those that succeeded "
+                "are repeated: that is of use only if outcomes are noisy."
+            )
             return frozenset(keys(without_outcome))
         return taken
 
-    def _on(self, cube: Cube) -> Model:
+    def _say_once(self, text: str) -> None:
+        """Tell the user something that stays true for the rest of the search."""
+        if text not in self._said:
+            self._said.add(text)
+            _LOG.warning(text)
+
+    def _model_on(self, cube: Cube) -> Model:
         """Return the model, told which coordinates are labels."""
         model = self.model
         return model.with_labels(cube.categorical) if isinstance(model, KnowsLabels) else model
@@ -188,15 +207,15 @@ class Policy:
         """Return what recalibration makes of each model's scores."""
         if self.recalibrator is None:
             return [STANDARD_NORMAL] * len(fits)
-        known, model, shapes = self._known(history), self._on(cube), []
+        scored, model, shapes = self._calibration_set_of(history), self._model_on(cube), []
         # Constraints have no forecasts on record: their online set is empty.
         online = [*history.online, *[Outcomes()] * len(fits)]
         for fitted, (X, y), log in zip(fits, _targets(history), online, strict=False):
-            outcomes = known.outcomes(model, fitted, X, y, log)
+            outcomes = scored.outcomes(model, fitted, X, y, log)
             shapes.append(outcomes.recalibrate(self.recalibrator).shape)
         return shapes
 
-    def _known(self, history: History) -> CalibrationSet:
+    def _calibration_set_of(self, history: History) -> CalibrationSet:
         """Return the outcomes to learn from: by default those that suit the acquisition."""
         if isinstance(self.calibration_set, CalibrationSet):
             return self.calibration_set
@@ -219,7 +238,7 @@ class Policy:
     ) -> Criterion:
         """Return the function of points to maximise."""
         objectives = history.Y.shape[1]
-        model = self._on(cube)
+        model = self._model_on(cube)
         # The bound on a failed point is on its objective; its constraints are as the worst seen.
         unknown = np.full(history.failed.shape[0], np.nan)
         bounds = [history.failed_at_least] * objectives + [unknown] * (len(fits) - objectives)
@@ -252,40 +271,9 @@ class Policy:
         return total([_of_several(beliefs, shapes[:objectives], means, rng), *criteria])
 
 
-@cache
-def _announce(most: int) -> None:
-    """Say once that a model no longer sees all outcomes."""
-    _LOG.warning(
-        "More than %d outcomes: from now on the model is fitted to the best, the latest and an "
-        "even choice of the others, %d in all. For more, set its `most_outcomes`.",
-        most,
-        most,
-    )
-
-
-@cache
-def _announce_repeats(size: int) -> None:
-    """Say once that a finite space has been gone through."""
-    _LOG.warning(
-        "All %d settings have been tried. From now on those that succeeded are repeated: that is "
-        "of use only if outcomes are noisy.",
-        size,
-    )
-
-
-_LOG = logging.getLogger("calibrant")
-
-_MOST_DOUBT = 3.0  # times its std
-
-_BREADTH = 0.03  # of the spread of the good outcomes
-
-
 def _spread_of_the_good(means: FloatArray) -> float:
     """Return the std of the best quarter: it shrinks as a search comes closer, that of all not."""
     return float(np.std(np.sort(means)[: max(5, means.size // 4)]))
-
-
-_FEASIBILITY = ProbabilityOfImprovement(margin=0.0)  # a constraint is met where it falls below 0
 
 
 class _Believed(NamedTuple):
@@ -365,8 +353,3 @@ def _finite(limits: FloatArray) -> FloatArray:
 
 def _in_units(fitted: FittedModel, y: float) -> float:
     return float(fitted.in_model_units(y)) if isinstance(fitted, GaussianBelief) else y
-
-
-# Points to spread before a model is asked. More of them, in many dimensions, cost more evaluations
-# than the better first fit is worth.
-INITIAL = 5

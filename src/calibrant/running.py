@@ -13,6 +13,7 @@ import optuna
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from calibrant import checks
 from calibrant.storage import StorageLost, lost, rescued
 from calibrant.study_history import INTERRUPTED, cut_off
 
@@ -55,11 +56,8 @@ def run(
     Returns:
         Whether the run was interrupted.
     """
-    if n_trials < 1:
-        raise ValueError(f"`n_trials >= 1` must hold, but got n_trials={n_trials}.")
-    if n_jobs < 1:
-        raise ValueError(f"`n_jobs >= 1` must hold, but got n_jobs={n_jobs}.")
-    missing = n_trials - evaluated(study)
+    checks.at_least("n_jobs", n_jobs, 1)
+    missing = checks.at_least("n_trials", n_trials, 1) - evaluated(study)
     if missing <= 0:
         return False
     errors: list[Exception] = []

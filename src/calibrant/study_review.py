@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,9 @@ from optuna.trial import TrialState
 
 from calibrant.gaussian import FloatArray
 from calibrant.policy import SHOWN
+from calibrant.recalibrate import Recalibrator
 from calibrant.sampler import CalibratedSampler
-from calibrant.study_history import Archive, cut_off, signs
+from calibrant.study_history import Archive, Record, cut_off, signs
 
 COVERAGE = 0.8  # of the intervals that are shown
 _ENOUGH = 5  # forecasts come due before an interval is called calibrated
@@ -73,33 +75,13 @@ def review(study: Study) -> Review:
     known = {n: r for n, r in archive.records.items() if r.values is not None}
     if not known:
         raise ValueError("No trial of the study has finished with a finite value.")
-    values = np.array([sign * r.values[0] for r in known.values() if r.values is not None])
-    # As in Optuna, the best is among those that meet all constraints, if any does.
-    feasible = [not any(limit > 0.0 for limit in r.constraints.values()) for r in known.values()]
-    penalty = np.where(feasible, 0.0, np.inf) if any(feasible) else 0.0
-    best_number = list(known)[int(np.argmin(sign * values + penalty))]
-    lowest = np.minimum.accumulate(sign * values + penalty)
-    best_so_far = np.where(np.isinf(lowest), np.nan, sign * lowest)
     trials = study.get_trials(deepcopy=False)
-    recalibrator, rows = SHOWN, []
-    forecast_numbers = [number for number, record in known.items() if record.forecasts]
-    for number in forecast_numbers:
-        record = known[number]
-        assert record.values is not None
-        raw, outcome = record.forecasts[0], record.values[0]
-        calibrated = recalibrator.calibrate(raw)
-        rows.append(
-            [
-                sign * outcome,
-                *(_flip(float(f.cdf(outcome)), sign) for f in (raw, calibrated)),
-                *_ends(calibrated.interval(COVERAGE), sign),
-                *_ends(raw.interval(COVERAGE), sign),
-            ]
-        )
-        recalibrator = recalibrator.observe(raw, outcome)
-    outcomes, raw_pits, pits, low, high, raw_low, raw_high = np.array(rows).reshape(-1, 7).T
-    best_params = trials[best_number].params
-    best_value = float(values[list(known).index(best_number)])
+    lowest, best = _lowest(known)
+    best_number, values = list(known)[best], sign * _values(known)
+    best_value, best_params = float(values[best]), trials[best_number].params
+    due = {n: r for n, r in known.items() if r.forecasts}
+    rows, recalibrator = _replayed(due, sign)
+    outcomes, raw_pits, pits, low, high, raw_low, raw_high = rows
     best_interval = None
     if archive.search_space():  # with nothing to choose there is nothing to model
         sampler = study.sampler
@@ -112,13 +94,13 @@ def review(study: Study) -> Review:
     return Review(
         numbers=list(known),
         values=values,
-        best_so_far=best_so_far,
+        best_so_far=np.where(np.isinf(lowest), np.nan, sign * lowest),
         best_number=best_number,
         best_value=best_value,
         best_params=best_params,
         best_interval=best_interval,
         failed=len({t.number for t in trials if t.state == TrialState.FAIL} - cut_off(study)),
-        forecast_numbers=forecast_numbers,
+        forecast_numbers=list(due),
         outcomes=outcomes,
         raw_pits=raw_pits,
         pits=pits,
@@ -127,6 +109,40 @@ def review(study: Study) -> Review:
         raw_low=raw_low,
         raw_high=raw_high,
     )
+
+
+def _values(known: Mapping[int, Record]) -> FloatArray:
+    """Return what was found, as it is minimised."""
+    return np.array([r.values[0] for r in known.values() if r.values is not None])
+
+
+def _lowest(known: Mapping[int, Record]) -> tuple[FloatArray, int]:
+    """Return the lowest value after each trial, and the position of the best trial.
+
+    As in Optuna, the best is among those that meet all constraints, if any does; the lowest is
+    infinite before the first of them.
+    """
+    feasible = [not any(limit > 0.0 for limit in r.constraints.values()) for r in known.values()]
+    merit = _values(known) + (np.where(feasible, 0.0, np.inf) if any(feasible) else 0.0)
+    return np.minimum.accumulate(merit), int(np.argmin(merit))
+
+
+def _replayed(due: Mapping[int, Record], sign: float) -> tuple[FloatArray, Recalibrator]:
+    """Return, by columns of a trial, its outcome, PITs and ends of intervals; and what R became."""
+    recalibrator, columns = SHOWN, []
+    for record, outcome in zip(due.values(), _values(due), strict=True):
+        raw = record.forecasts[0]
+        calibrated = recalibrator.calibrate(raw)
+        columns.append(
+            [
+                sign * outcome,
+                *(_flip(float(f.cdf(outcome)), sign) for f in (raw, calibrated)),
+                *_ends(calibrated.interval(COVERAGE), sign),
+                *_ends(raw.interval(COVERAGE), sign),
+            ]
+        )
+        recalibrator = recalibrator.observe(raw, outcome)
+    return np.array(columns).reshape(-1, 7).T, recalibrator
 
 
 def _flip(pit: float, sign: float) -> float:

@@ -136,11 +136,14 @@ class PowerMap(MonotoneMap):
         return np.asarray(t ** (self.power - 1.0))
 
 
-def fit_map(outputs: Outputs | str, y: ArrayLike) -> PowerMap:
+def fit_map(outputs: Outputs | MonotoneMap | str, y: ArrayLike) -> MonotoneMap:
     """Return the map, of the kind asked for, under which outcomes look most Gaussian.
 
-    A tanh map cannot be told from outcomes alone: what is returned is where its search starts.
+    One that is known already stays as it is. A tanh map cannot be told from outcomes alone: what is
+    returned is where its search starts.
     """
+    if isinstance(outputs, MonotoneMap):
+        return outputs
     y = checks.finite("y", y)
     match Outputs(outputs):
         case Outputs.STANDARDISE | Outputs.TANH:

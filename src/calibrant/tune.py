@@ -64,9 +64,10 @@ def minimize(
             with, and other processes can work on it at the same time.
         study_name: its name in the storage.
         n_jobs: evaluations at the same time, in threads.
-        seed: of all random choices.
+        seed: of all random choices; a ``sampler`` of your own has its own.
         timeout: seconds after which no new evaluation starts.
-        sampler: instead of a :class:`~calibrant.CalibratedSampler` with default settings.
+        sampler: instead of a :class:`~calibrant.CalibratedSampler` with default settings, which is
+            told the space beforehand (``search_space``).
         progress: whether to show a progress bar, on a terminal.
     """
     distributions = parse_space(space)
@@ -117,6 +118,11 @@ def open_study(
     seed: int | None = None,
 ) -> Study:
     """Return the study of that name, new or as it was left."""
+    if sampler is not None and seed is not None:
+        raise ValueError(
+            f"`seed` is of the default sampler, but got seed={seed} and a `sampler`; give it the "
+            "seed instead, as in CalibratedSampler(seed=0)."
+        )
     sampler = sampler or CalibratedSampler(search_space=distributions, seed=seed)
     if storage is not None:
         _check_storable(distributions)
@@ -172,10 +178,10 @@ def same_job(study: Study, **job: Any) -> None:
     """
     known = study.user_attrs.get(_JOB)
     of_use = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
-    if known is None or not study.get_trials(deepcopy=False, states=of_use):
-        # Nothing to mix up: what was noted may have been a slip.
+    begun = bool(study.get_trials(deepcopy=False, states=of_use))
+    if known is None or not begun:  # nothing to mix up: what was noted may have been a slip
         study.set_user_attr(_JOB, {**(known or {}), **job})
-        if known is not None and not study.get_trials(deepcopy=False, states=of_use):
+        if known is not None:
             forgive(study)
         return
     for part in known.keys() & job.keys():

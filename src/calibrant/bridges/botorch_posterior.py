@@ -16,7 +16,7 @@ from gpytorch.distributions import MultitaskMultivariateNormal
 from torch import Tensor
 
 from calibrant.bridges.torch_shape import TorchShapes
-from calibrant.recalibrate.identity import STANDARD_NORMAL
+from calibrant.forecast import STANDARD_NORMAL
 
 
 class CalibratedPosterior(TransformedPosterior):

@@ -36,7 +36,7 @@ from calibrant.models.gp import factor, inverse_factor
 from calibrant.models.likelihood import Priors
 from calibrant.models.protocol import Posterior
 from calibrant.transformed import transformed
-from calibrant.transforms import MonotoneMap
+from calibrant.transforms import MonotoneMap, fit_map
 
 _LEAST_VARIANCE = 1e-3  # of a member, whose likelihood is unbounded where it meets an outcome
 _RATIOS = np.geomspace(1e-6, 10.0, 200)  # of noise to signal: the evidence is flat between two
@@ -69,13 +69,12 @@ class DeepEnsemble(Networks):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.members < 2:
-            raise ValueError(f"`members >= 2` must hold, but got members={self.members}.")
+        checks.at_least("members", self.members, 2)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> FittedEnsemble:
         """Return the ensemble fitted to outcomes y at the rows of X."""
         X, y = checks.training_data(X, y)
-        outputs = self.map_of(y)
+        outputs = fit_map(self.outputs, y)
         v = outputs(y)
         layers = self._ensemble(X, v, np.ones((self.members, y.size), dtype=bool))
         return FittedEnsemble(self, layers, outputs, X, v)
@@ -158,7 +157,7 @@ class BayesianLastLayer(Networks):
     def fit(self, X: ArrayLike, y: ArrayLike) -> FittedLastLayer:
         """Return the network fitted to outcomes y at the rows of X."""
         X, y = checks.training_data(X, y)
-        outputs = self.map_of(y)
+        outputs = fit_map(self.outputs, y)
         v = outputs(y)
         layers = self._network(X, v, np.ones((1, y.size), dtype=bool))
         Phi = _features(layers, X)[0]

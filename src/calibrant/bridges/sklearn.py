@@ -70,8 +70,7 @@ class GaussianRegressor:
     def fit(self, X: FloatArray, y: FloatArray) -> GaussianRegressor:
         """Return a fitted copy."""
         X, y = checks.training_data(X, y)
-        chosen = self.outputs
-        outputs = chosen if isinstance(chosen, MonotoneMap) else fit_map(chosen, y)
+        outputs = fit_map(self.outputs, y)
         fitted = clone(self.regressor).fit(X, outputs(y))
         kind = FittedProcess if _is_process(fitted) else GaussianRegressor
         return kind(fitted, outputs)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from calibrant import checks
 from calibrant.gaussian import FloatArray
-from calibrant.transforms import MonotoneMap, Outputs, fit_map
+from calibrant.transforms import MonotoneMap, Outputs
 
 try:
     import torch as torch  # networks.py has it from here, with the message below
@@ -46,8 +46,7 @@ class Networks:
         object.__setattr__(self, "hidden", tuple(self.hidden))
         if not self.hidden or min(self.hidden) < 1:
             raise ValueError(f"`hidden` must be widths of 1 or more, but got {self.hidden}.")
-        if self.steps < 1:
-            raise ValueError(f"`steps >= 1` must hold, but got steps={self.steps}.")
+        checks.at_least("steps", self.steps, 1)
         checks.positive("frequency", self.frequency)
         checks.positive("rate", self.rate)
         checks.not_negative("decay", self.decay)
@@ -62,9 +61,6 @@ class Networks:
                 f"`device` must be one that torch can use here with float64, but got "
                 f'{self.device!r}; device="cpu" is always there.'
             ) from error
-
-    def map_of(self, y: FloatArray) -> MonotoneMap:
-        return self.outputs if isinstance(self.outputs, MonotoneMap) else fit_map(self.outputs, y)
 
     def trained(
         self,

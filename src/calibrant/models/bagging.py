@@ -36,8 +36,7 @@ class BaggedProcesses:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.members < 2:
-            raise ValueError(f"`members >= 2` must hold, but got members={self.members}.")
+        checks.at_least("members", self.members, 2)
         if self.model.outputs is Outputs.TANH:
             raise ValueError('Members share one output map, which `outputs="tanh"` cannot give.')
 
@@ -54,8 +53,7 @@ class BaggedProcesses:
         """Return the ensemble fitted to outcomes y at the rows of X."""
         X, y = checks.training_data(X, y)
         # One map for all: members are added up, which takes the same units.
-        outputs = self.model.outputs
-        shared = outputs if isinstance(outputs, MonotoneMap) else fit_map(outputs, y)
+        shared = fit_map(self.model.outputs, y)
         member = replace(self.model, outputs=shared)
         rng = np.random.default_rng([self.seed, y.size])
         drawn = [rng.integers(y.size, size=y.size) for _ in range(self.members)]
@@ -73,7 +71,7 @@ class FittedBag:
     def predict(self, X: ArrayLike) -> Forecast:
         """Forecast the outcomes at the rows of X, observation noise included."""
         belief = self.posterior(self.members[0].points(X))
-        noise = np.mean([member.noise_variance.mean() for member in self.members])
+        noise = np.mean([member.noise_around(belief.mean) for member in self.members], axis=0)
         return transformed(Normal(belief.mean, np.sqrt(belief.std**2 + noise)), self.outputs)
 
     def posterior(self, X: FloatArray) -> Posterior:

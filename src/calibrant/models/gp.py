@@ -75,10 +75,7 @@ class GaussianProcess:
     most_outcomes: int = 2000
 
     def __post_init__(self) -> None:
-        if self.most_outcomes < 2:
-            raise ValueError(
-                f"`most_outcomes >= 2` must hold, but got most_outcomes={self.most_outcomes}."
-            )
+        checks.at_least("most_outcomes", self.most_outcomes, 2)
         if not isinstance(self.outputs, MonotoneMap):
             object.__setattr__(self, "outputs", checks.choice("outputs", Outputs, self.outputs))
         if self.noise is not None:
@@ -120,16 +117,13 @@ class GaussianProcess:
         names = parameter_names(self.kernel, X.shape[1], noise is None and self.noise is None)
         if theta.shape != (len(names),):
             raise ValueError(f"`theta` holds the logarithms of {names}, but got {theta.shape}.")
-        return self._fitted(X, y, noise, self._map(y), theta)
-
-    def _map(self, y: FloatArray) -> MonotoneMap:
-        return self.outputs if isinstance(self.outputs, MonotoneMap) else fit_map(self.outputs, y)
+        return self._fitted(X, y, noise, fit_map(self.outputs, y), theta)
 
     def _learned(
         self, X: FloatArray, y: FloatArray, noise: ArrayLike | None, warm: FittedGP | None
     ) -> FittedGP:
         """Return the process with output map and hyper-parameters learned, starting from warm."""
-        outputs = self._map(y)
+        outputs = fit_map(self.outputs, y)
         theta = None if warm is None else warm.theta
         if self.outputs is Outputs.TANH:
             if noise is not None or self.noise is not None:
@@ -211,7 +205,7 @@ class FittedGP:
     def predict(self, X: ArrayLike) -> Forecast:
         """Forecast the outcomes at the rows of X, observation noise included."""
         belief = self.posterior(self.points(X))
-        noise = self._noise_around(belief.mean)
+        noise = self.noise_around(belief.mean)
         return transformed(Normal(belief.mean, np.sqrt(belief.std**2 + noise)), self.outputs)
 
     def posterior(self, X: FloatArray) -> Posterior:
@@ -268,7 +262,7 @@ class FittedGP:
         if exact:
             noise = np.full(X.shape[0], _EXACT * self.signal_variance)
         else:
-            noise = self._noise_around(values)
+            noise = self.noise_around(values)
         return self._appended(X, values, noise)
 
     def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:
@@ -343,7 +337,7 @@ class FittedGP:
             )
         return points
 
-    def _noise_around(self, v: FloatArray) -> FloatArray:
+    def noise_around(self, v: FloatArray) -> FloatArray:
         """Return the variance of outcomes around values v of the function, in the model's units.
 
         Noise that was given is in the units of outcomes, so that it depends on where on the map

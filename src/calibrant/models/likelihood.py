@@ -7,7 +7,7 @@ the noise variance. Outcomes ``v`` are in the model's units, with mean 0 and var
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,12 @@ _BOUNDS = {  # of the parameters themselves; standardised outcomes on the unit c
 }
 # Of a parameter that only somebody's own kernel has: bounds, and the belief about it.
 _OWN_BOUNDS, _OWN_BELIEF = (1e-3, 1e3), (1.0, 1.5)
+
+_DESCENTS = 2  # from the most promising of a few starts
+_ENOUGH = 250  # outcomes, spread over time, that tell a handful of hyper-parameters
+
+# Hyper-parameters are never needed to more digits than the outcomes can tell.
+_DESCENT: Any = {"maxiter": 25, "ftol": 1e-4, "gtol": 1e-3}
 
 
 @dataclass(frozen=True)
@@ -52,15 +58,9 @@ class Priors:
     @classmethod
     def flat(cls) -> Priors:
         """Return no beliefs except about warps, which a handful of outcomes would bend at will."""
-        none = float("inf")
-        return cls(
-            (0.5, none),
-            period=(1.0, none),
-            signal=(1.0, none),
-            noise=(1e-4, none),
-            effect=(0.5, none),
-            odds=(1.0, none),
-        )
+        believed = asdict(cls())
+        unsure = {name: (median, np.inf) for name, (median, _) in believed.items()}
+        return cls(**{**unsure, "warp": believed["warp"]})
 
     def of(self, name: str, dim: int) -> tuple[float, float]:
         """Return mean and standard deviation of the logarithm of a parameter."""
@@ -177,13 +177,6 @@ def enough(count: int) -> slice | NDArray[np.intp]:
     if count <= _ENOUGH:
         return slice(None)
     return np.unique(np.linspace(0, count - 1, _ENOUGH).astype(np.intp))
-
-
-_DESCENTS = 2  # from the most promising of a few starts
-_ENOUGH = 250  # outcomes, spread over time, that tell a handful of hyper-parameters
-
-# Hyper-parameters are never needed to more digits than the outcomes can tell.
-_DESCENT: Any = {"maxiter": 25, "ftol": 1e-4, "gtol": 1e-3}
 
 
 def log_bounds(names: list[str]) -> list[tuple[float, float]]:

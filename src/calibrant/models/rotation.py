@@ -77,27 +77,35 @@ class FittedRotation:
         return self.model._at_turn(X, y, self.known)
 
     def predict(self, X: ArrayLike) -> Forecast:
+        """Forecast the outcomes at the rows of X, observation noise included."""
         return self.current.predict(X)
 
     def posterior(self, X: FloatArray) -> Posterior:
+        """Return mean and std of the function, without noise, in the model's units."""
         return self.current.posterior(X)
 
     def in_model_units(self, y: ArrayLike) -> FloatArray:
+        """Return g(y), of the map of the process at turn."""
         return self.current.in_model_units(y)
 
     def means(self) -> FloatArray:
+        """Return the posterior means at the inputs fitted, in the model's units."""
         return self.current.means()
 
     def condition(
         self, X: FloatArray, values: FloatArray | None = None, *, exact: bool = False
     ) -> FittedRotation:
+        """Return the belief after ``values`` in the model's units; by default its own means."""
         return replace(self, current=self.current.condition(X, values, exact=exact))
 
     def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:
+        """Return a joint draw of the function at X, made of standard normal ``seed_scores``."""
         return self.current.sample(X, seed_scores)
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
+        """Return score and std of each outcome given all others, hyper-parameters as they are."""
         return self.current.leave_one_out()
 
     def one_step_ahead_scores(self) -> FloatArray:
+        """Return the score of each outcome given the earlier ones, hyper-parameters as they are."""
         return self.current.one_step_ahead_scores()

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibrant import checks
 from calibrant.cube import Axis
 from calibrant.paper.data import Images
 
@@ -109,8 +110,7 @@ class Trainer:
     def __init__(
         self, images: Images, device: str | None = None, epochs: int = EPOCHS, graphs: bool = True
     ) -> None:
-        if epochs < 1:
-            raise ValueError(f"`epochs >= 1` must hold, but got epochs={epochs}.")
+        checks.at_least("epochs", epochs, 1)
         torch = load_torch()
         self.epochs = epochs
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))

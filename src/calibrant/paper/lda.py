@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from calibrant import checks
 from calibrant.paper import data
 
 Setting = tuple[float, ...]  # minibatch, kappa, tau0
@@ -162,8 +163,7 @@ def evaluate_grid(
         jobs: settings evaluated at a time, each in a process with one thread.
         progress: called with the settings done so far and with how many there are.
     """
-    if jobs < 1:
-        raise ValueError(f"`jobs >= 1` must hold, but got jobs={jobs}.")
+    checks.at_least("jobs", jobs, 1)
     known, complete = _results(path)
     missing = [setting for setting in settings() if setting not in known]
     with path.open("ab") as file:

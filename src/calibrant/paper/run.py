@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
+from calibrant import checks
 from calibrant.paper.experiments import EXPERIMENTS, repetitions
 from calibrant.paper.records import Records, Repetition, repetition_of
 from calibrant.paper.search import Record, search
@@ -37,8 +38,7 @@ def run_missing(
         jobs: how many run at a time, each in a process of its own.
         progress: called with the numbers of repetitions known and wanted.
     """
-    if jobs < 1:
-        raise ValueError(f"`jobs >= 1` must hold, but got jobs={jobs}.")
+    checks.at_least("jobs", jobs, 1)
     wanted = list(dict.fromkeys(wanted))
     missing = records.missing(wanted)
     done = len(wanted) - len(missing)

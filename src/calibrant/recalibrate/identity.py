@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant import checks
-from calibrant.forecast import Forecast, Normal
+from calibrant.forecast import STANDARD_NORMAL, Forecast
 from calibrant.gaussian import FloatArray
 from calibrant.recalibrate.protocol import Recalibrator, as_pits, as_scores
-
-STANDARD_NORMAL = Normal(0.0, 1.0)
 
 
 class IdentityRecalibrator(Recalibrator):

@@ -24,6 +24,9 @@ class IsotonicRecalibrator(Recalibrator):
     observation would make half of all outcomes impossible.
 
     It keeps all its PITs; an update costs O(N).
+
+    Args:
+        pits: of past outcomes, in any order.
     """
 
     def __init__(self, pits: ArrayLike = ()) -> None:

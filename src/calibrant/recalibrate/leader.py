@@ -20,9 +20,8 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from calibrant import checks
-from calibrant.forecast import Mixture, Normal
+from calibrant.forecast import STANDARD_NORMAL, Mixture, Normal
 from calibrant.gaussian import FloatArray
-from calibrant.recalibrate.identity import STANDARD_NORMAL
 from calibrant.recalibrate.protocol import Recalibrator, as_scores, scores_of_pits
 
 # Scores are pooled into bins this wide in asinh(z): 0.05 near zero, 5 % in the tails. That is

@@ -30,6 +30,7 @@ class RegressionRecalibrator(Recalibrator):
 
     Args:
         model: "gp" or "mlp".
+        pits: of past outcomes, in any order.
     """
 
     def __init__(self, model: Literal["gp", "mlp"] = "gp", pits: ArrayLike = ()) -> None:
