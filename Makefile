@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench speed forrester paper paper-networks peers peers-environments models large test-torch figures clean
+.PHONY: demo test lint bench speed forrester paper paper-networks peers peers-environments models large trouble test-torch figures clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -86,6 +86,10 @@ paper-networks: .venv-torch/.installed  ## its networks, on a GPU where torch fi
 models: .venv-torch/.installed  ## families of models, raw and calibrated: what is missing of it, and its page (hours)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-torch/bin/python -m benchmarks.models.run
 	.venv-torch/bin/python -m benchmarks.models.tables
+
+trouble: .venv-peers/own/.installed  ## failures, pruning, penalties, several objectives: what is missing, and its page (two hours)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.trouble.run
+	.venv-peers/own/bin/python -m benchmarks.trouble.tables
 
 large: $(VENV)/.test-installed  ## searches with thousands of outcomes: what is missing, and its page (an hour)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.large.run

@@ -195,6 +195,18 @@ def test_conditioning_is_a_fit_from_scratch(name):
     check_same_belief(grown, scratch)
 
 
+@pytest.mark.parametrize("std", [0.01, 0.5, np.array([0.1, 2.0])], ids=["sure", "unsure", "each"])
+def test_conditioning_on_values_of_a_given_std_is_conditioning_by_hand(name, std):
+    values = np.array([0.7, -1.2])
+    every, v = np.vstack([X, NEW[:2]]), np.append(V, values)
+    K = covariance(name, every, every) + np.diag(np.append(np.full(N, NOISE), std**2 * np.ones(2)))
+    k = covariance(name, NEW, every)
+    belief = at(name).condition(NEW[:2], values, std=std).posterior(NEW)
+    expected = covariance(name, NEW, NEW) - k @ np.linalg.solve(K, k.T)
+    np.testing.assert_allclose(belief.mean, k @ np.linalg.solve(K, v), atol=1e-7)
+    np.testing.assert_allclose(belief.std, np.sqrt(np.diag(expected)), atol=1e-7)
+
+
 def check_same_belief(one, other):
     for a, b in zip(one.posterior(NEW)[:2], other.posterior(NEW)[:2], strict=True):
         np.testing.assert_allclose(a, b, atol=1e-8)

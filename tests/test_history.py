@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,7 +30,15 @@ def marked(Y, constraints=None):
     limits = np.empty((count, 0)) if constraints is None else constraints
     forecast = np.zeros(count, dtype=bool)
     return History(
-        X, Y, limits, empty.online, forecast, empty.failed, empty.failed_at_least, empty.pending
+        X,
+        Y,
+        limits,
+        empty.online,
+        forecast,
+        empty.failed,
+        empty.pruned,
+        empty.foretold,
+        empty.pending,
     )
 
 
@@ -89,12 +98,14 @@ def test_the_front_of_several_objectives_is_kept():
 
 def a_history(count, failed=0):
     X = rng.random((count, 2))
-    empty = History.empty(2)
-    return History(
-        X, ((X - 0.4) ** 2).sum(axis=1, keepdims=True), np.empty((count, 0)), empty.online,
-        np.zeros(count, dtype=bool), rng.random((failed, 2)), np.full(failed, np.nan),
-        empty.pending,
-    )  # fmt: skip
+    return replace(
+        History.empty(2),
+        X=X,
+        Y=((X - 0.4) ** 2).sum(axis=1, keepdims=True),
+        constraints=np.empty((count, 0)),
+        forecast=np.zeros(count, dtype=bool),
+        failed=rng.random((failed, 2)),
+    )
 
 
 def test_feasible_outcomes_come_before_others():
@@ -102,7 +113,7 @@ def test_feasible_outcomes_come_before_others():
     constraints = np.where(np.arange(50) < 10, 1.0, -1.0)[:, None]
     limited = History(
         history.X, history.Y, constraints, history.online, history.forecast, history.failed,
-        history.failed_at_least, history.pending,
+        history.pruned, history.foretold, history.pending,
     )  # fmt: skip
     assert limited.merit[:10].min() > limited.merit[10:].max()
 
@@ -123,7 +134,7 @@ def test_a_search_with_a_large_history_says_so_once_and_goes_on(caplog):
         "even choice of the others, 40 in all. For more, set its `most_outcomes`."
     ]
     assert optimizer.best[1] < 1e-3
-    assert optimizer._fits[0].X.shape[0] <= 40
+    assert optimizer._fits.objectives[0].X.shape[0] <= 40
     assert optimizer.forecast([[0.4, 0.4]]).batch == (1,)
 
 
@@ -161,3 +172,47 @@ def test_constraints_of_infinity_are_the_worst():
     limits = np.array([[np.inf, np.inf], [1.0, 0.0], [np.inf, 0.0], [0.0, 0.0]])
     assert marked(Y, limits).merit.argmin() == 3
     assert marked(Y, limits).merit.argsort()[1] == 1
+
+
+def outcomes_of(y):
+    y = np.asarray(y, dtype=float)
+    return marked(y.reshape(len(y), -1))
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e300])
+def test_penalties_are_failures(scale):
+    y = scale * np.array([0.3, 1e6, 0.1, 2e6, 0.7, 0.2])
+    part = outcomes_of(y).without_penalties()
+    np.testing.assert_array_equal(part.Y[:, 0], y[[0, 2, 4, 5]])
+    np.testing.assert_array_equal(part.X[:, 0], [0, 2, 4, 5])
+    np.testing.assert_array_equal(part.failed[:, 0], [1, 3])
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [0.3, 500.0, 0.1, 0.7, 0.2],  # large, as outcomes may be
+        [1e6, 1.1e6, 1.2e6, 0.1, 0.3],  # more than half: what is rare are the good ones
+        [1.0, 1.0, 1.0, 1.0, 5.0],  # the others are equal
+        [1.0, 1.0 + 1e-12, 1.0, 5.0],  # as good as equal
+        [[0.1, 1.0], [0.2, 1.0], [0.3, 1e9]],  # several objectives
+        [0.1, 1e9],
+        [],
+    ],
+)
+def test_other_outcomes_are_none(y):
+    history = outcomes_of(y) if y else History.empty(2)
+    assert history.without_penalties() is history
+
+
+def test_a_search_with_penalties_that_vary_is_as_good_as_one_with_failures():
+    def search(penalty):
+        optimizer = Optimizer(2, seed=0)
+        for _ in range(25):
+            x = optimizer.ask()
+            y = ((x - 0.4) ** 2).sum()
+            optimizer.tell(x, penalty * (1 + x[0]) if x.sum() > 1.1 else y)
+        return optimizer.best[1]
+
+    assert search(1e6) < 1e-6
+    assert search(np.nan) < 1e-6

@@ -220,8 +220,20 @@ def test_conditioning_on_its_own_means_narrows_and_moves_nothing(layer):
 
 def test_conditioning_on_values_of_the_function_goes_through_them(layer):
     draw = layer.sample(NEW, np.random.default_rng(0).standard_normal(6))
-    exact = layer.condition(NEW, draw, exact=True).posterior(NEW).mean
+    exact = layer.condition(NEW, draw, std=0.0).posterior(NEW).mean
     np.testing.assert_allclose(exact, draw, atol=0.02 * np.abs(draw).max())
+
+
+def test_conditioning_on_values_of_a_given_std(layer):
+    before = layer.posterior(NEW).mean
+    values = before + 1.0
+    moved = [
+        np.abs(layer.condition(NEW, values, std=std).posterior(NEW).mean - before).max()
+        for std in (0.0, np.sqrt(layer.noise), 100.0 * np.sqrt(layer.noise))
+    ]
+    as_outcomes = np.abs(layer.condition(NEW, values).posterior(NEW).mean - before).max()
+    np.testing.assert_allclose(moved[1], as_outcomes, rtol=1e-8)
+    assert moved[0] > moved[1] > 10 * moved[2]
 
 
 def test_joint_draws_have_the_covariance_of_the_process(layer):

@@ -70,7 +70,7 @@ def test_a_search_uses_them_in_turn():
         x = optimizer.ask()
         optimizer.tell(x, float(((x - 0.3) ** 2).sum()))
         if optimizer._fits:
-            seen.append(optimizer._fits[0].current.model)
+            seen.append(optimizer._fits.objectives[0].current.model)
     assert seen == [PROCESSES[n % 3] for n in range(3, 9)]
 
 

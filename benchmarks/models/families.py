@@ -8,6 +8,7 @@ the CRPS, as the model had it and as it would have been shown, recalibrated onli
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -135,11 +136,14 @@ def _policy(model: Any, cube: Any) -> Callable[..., Chosen]:
         X: np.ndarray, y: np.ndarray, scored: Outcomes, rng: np.random.Generator, calibrated: bool
     ) -> Chosen:
         nonlocal fits
-        nothing = History.empty(cube.dim)
-        history = History(
-            X, y[:, None], np.empty((y.size, 0)), (scored,), nothing.failed,
-            nothing.failed_at_least, nothing.pending,
-        )  # fmt: skip
+        history = replace(
+            History.empty(cube.dim),
+            X=X,
+            Y=y[:, None],
+            constraints=np.empty((y.size, 0)),
+            online=(scored,),
+            forecast=np.zeros(y.size, dtype=bool),
+        )
         policy = Policy(model, RECALIBRATOR if calibrated else None, patience=None)
         suggestion = policy.suggest(history, cube, rng, fits)
         fits = suggestion.fits

@@ -190,7 +190,7 @@ class Thompson(Acquisition):
         mean, std, _ = fitted.posterior(points)
         draw = fitted.sample(points, rng.standard_normal(self.candidates))
         score = np.clip(shape.at_score((draw - mean) / std), -8.2, 8.2)
-        drawn = fitted.condition(points, mean + std * score, exact=True)
+        drawn = fitted.condition(points, mean + std * score, std=0.0)
 
         def evaluate(X: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray]]:
             mean, std, pullback = drawn.posterior(X)

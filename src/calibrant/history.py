@@ -10,6 +10,12 @@ from numpy.typing import NDArray
 from calibrant.gaussian import FloatArray
 from calibrant.outcomes import Outcomes
 
+# A choice of outcomes is made anew after so many: in between, a model can go on from its last fit.
+_BLOCK = 100
+
+_PENALTY = 1000.0  # times as far away as the others are apart
+_ROUNDING = 1e-9  # of their size: what is closer counts as equal
+
 
 @dataclass(frozen=True)
 class History:
@@ -22,8 +28,9 @@ class History:
             modelled as the largest size seen. NaN: the evaluation did not say.
         online: for each objective the scores of outcomes under the forecasts made before them.
         forecast: which outcomes had a forecast, (n,).
-        failed: points whose evaluation gave nothing, (f, d).
-        failed_at_least: for each, a value its outcome is not below; NaN: as bad as the worst.
+        failed: points whose evaluation failed, (f, d).
+        pruned: points whose evaluation was given up early, (q, d).
+        foretold: for each, the outcome that it was heading for, and the std of that, (q, 2).
         pending: points being evaluated, (p, d).
     """
 
@@ -33,7 +40,8 @@ class History:
     online: tuple[Outcomes, ...]
     forecast: NDArray[np.bool_]
     failed: FloatArray
-    failed_at_least: FloatArray
+    pruned: FloatArray
+    foretold: FloatArray
     pending: FloatArray
 
     @classmethod
@@ -47,9 +55,15 @@ class History:
             (Outcomes(),) * objectives,
             np.empty(0, dtype=bool),
             none,
-            np.empty(0),
+            none,
+            np.empty((0, 2)),
             none,
         )
+
+    @property
+    def without_outcome(self) -> FloatArray:
+        """The points that have been or are being evaluated, and have no outcome."""
+        return np.concatenate([self.failed, self.pruned, self.pending])
 
     @property
     def feasible(self) -> np.ndarray:
@@ -76,6 +90,26 @@ class History:
         best = feasible[self.Y[feasible, 0].argmin()]
         return int(self.forecast[best + 1 :].sum())
 
+    def without_penalties(self) -> History:
+        """Return the history with outcomes of a single objective that stand for "bad" as failures.
+
+        Such outcomes are the larger ones, half of all at most, and a thousand times as far from
+        the others as these are apart. No model could tell the others apart beside them.
+        """
+        if self.Y.shape[1] > 1 or self.Y.shape[0] < 3:
+            return self
+        y = np.sort(self.Y[:, 0] / 2.0)  # halves, as the difference of the largest two is none
+        apart, gap = y[:-1] - y[0], np.diff(y)
+        half = np.arange(1, y.size) >= 0.5 * y.size
+        # Where the others are as good as equal, anything is far from them.
+        told = apart > _ROUNDING * np.maximum(np.abs(y[:-1]), np.abs(y[0]))
+        jumps = np.flatnonzero(half & told & (gap / _PENALTY > apart))
+        if not jumps.size:
+            return self
+        bad = self.Y[:, 0] / 2.0 > y[jumps[0]]
+        failed = np.concatenate([self.failed, self.X[bad]])
+        return replace(self._rows(np.flatnonzero(~bad)), failed=failed)
+
     def part(self, most: int) -> History:
         """Return the history as a model sees it that can bear no more than ``most`` outcomes.
 
@@ -91,7 +125,10 @@ class History:
         else:
             part = self
         return replace(
-            part, failed=self.failed[-most:], failed_at_least=self.failed_at_least[-most:]
+            part,
+            failed=self.failed[-most:],
+            pruned=self.pruned[-most:],
+            foretold=self.foretold[-most:],
         )
 
     def _rows(self, rows: NDArray[np.intp]) -> History:
@@ -121,10 +158,6 @@ class History:
         left = room - int(kept.sum())
         kept[others[np.linspace(0, others.size - 1, left).round().astype(np.intp)]] = True
         return np.flatnonzero(kept)
-
-
-# The choice is made anew after so many outcomes: in between, a model can go on from its last fit.
-_BLOCK = 100
 
 
 def _block(most: int) -> int:

@@ -90,7 +90,7 @@ class Optimizer:
     def ask(self) -> FloatArray:
         """Return the next point to evaluate."""
         suggestion = self._next()
-        self._pending.append(replace(suggestion, fits=()))  # which `_fits` has
+        self._pending.append(replace(suggestion, fits=Fits()))  # which `_fits` has
         return suggestion.x.copy()
 
     def tell(self, x: ArrayLike, y: float) -> None:
@@ -120,7 +120,9 @@ class Optimizer:
             raise ValueError("A forecast needs at least one outcome; tell one first.")
         fits = self._policy.fit(history, self._cube, self._fits)  # a look, which changes nothing
         recalibrator = self._outcomes.recalibrate(SHOWN)
-        return recalibrator.calibrate(fits[0].predict(np.atleast_2d(np.asarray(X, float))))
+        return recalibrator.calibrate(
+            fits.objectives[0].predict(np.atleast_2d(np.asarray(X, float)))
+        )
 
     @property
     def outcomes(self) -> Outcomes:
@@ -149,7 +151,7 @@ class Optimizer:
 
     def _next(self) -> Suggestion:
         history = self._history()
-        known = frozenset(keys(np.concatenate([history.X, history.failed, history.pending])))
+        known = frozenset(keys(np.concatenate([history.X, history.without_outcome])))
         while self._design and len(self._told) + len(self._pending) < self._n_initial:
             x = self._design.pop(0)
             if keys(x[None])[0] not in known:  # in a small space a design repeats itself
@@ -173,6 +175,7 @@ class Optimizer:
             online=(self._outcomes,),
             forecast=np.array(self._forecast, dtype=bool)[known],
             failed=X[~known],
-            failed_at_least=y[~known],
+            pruned=np.empty((0, dim)),
+            foretold=np.empty((0, 2)),
             pending=np.array([s.x for s in self._pending]).reshape(-1, dim),
         )

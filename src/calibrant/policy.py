@@ -2,7 +2,8 @@
 
     fit          history ──▶ model.fit ──▶ belief about the function
     recalibrate  calibration set ──▶ recalibrator ──▶ shape
-    believe      failed points are as bad as the worst, running ones come out as expected
+    believe      running points come out as expected, pruned ones as their reports foretold, failed
+                 ones as the worst, give or take
     choose       belief ∘ shape ──▶ acquisition ──▶ argmax ──▶ suggestion, with its raw forecast
 
 Everything here minimises. Nothing here remembers (but for what the user has been told): what one
@@ -12,7 +13,7 @@ step can reuse of the last is handed from one to the next.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +36,8 @@ from calibrant.history import History
 from calibrant.maximize import maximize
 from calibrant.models.additive import Additive
 from calibrant.models.gp import GaussianProcess
-from calibrant.models.kernels import RBF
+from calibrant.models.kernels import RBF, Matern52
+from calibrant.models.likelihood import Priors
 from calibrant.models.protocol import (
     CanRefit,
     FittedModel,
@@ -84,8 +86,21 @@ _LOG = logging.getLogger("calibrant")
 _FEASIBILITY = ProbabilityOfImprovement(margin=0.0)  # a constraint is met where it falls below 0
 _MOST_DOUBT = 3.0  # times its std
 _BREADTH = 0.03  # of the spread of the good outcomes
+_BEYOND = 0.5  # of the std of outcomes, below the lowest: where several objectives aim at
+_FLOATS = (-np.finfo(float).max, np.finfo(float).max)
 
-Fits = tuple[FittedModel, ...]  # one an objective, then one a constraint
+# Whether evaluations finish is modelled as a constraint: −1 where one did, 1 where it failed. With
+# noise, as some failures are nobody's fault: else one beside the minimum would be a wall around it.
+_FINISHING = GaussianProcess(Matern52(), "standardise", Priors(noise=(0.1, 2.0)))
+_SAFE = -0.7  # what is labelled lower: where 85 % of evaluations finish
+
+
+class Fits(NamedTuple):
+    """The models of a step."""
+
+    objectives: tuple[FittedModel, ...] = ()
+    constraints: tuple[FittedModel, ...] = ()
+    finishing: FittedModel | None = None  # where some evaluations failed
 
 
 @dataclass(frozen=True)
@@ -94,7 +109,7 @@ class Suggestion:
 
     x: FloatArray
     forecasts: tuple[Forecast, ...] = ()
-    fits: Fits = field(default=(), repr=False, compare=False)
+    fits: Fits = field(default=Fits(), repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -143,12 +158,16 @@ class Policy:
 
     def fit(self, history: History, cube: Cube, last: Fits | None = None) -> Fits:
         """Return the models of objectives and constraints, going on from the ``last`` fits."""
-        model, targets = self._model_on(cube), _targets(self._bearable(history))
-        known = last if last is not None and len(last) == len(targets) else [None] * len(targets)
-        return tuple(
-            before.refit(X, y) if isinstance(before, CanRefit) else model.fit(X, y)
-            for before, (X, y) in zip(known, targets, strict=True)
-        )
+        part, last, model = self._bearable(history), last or Fits(), self._model_on(cube)
+        objectives = _fitted(model, _objectives(part), last.objectives)
+        constraints = _fitted(model, _constraints(part), last.constraints)
+        # Where a criterion is flat in places, as a forest's is, this alone would decide there.
+        if not part.failed.size or not isinstance(objectives[0], GaussianBelief):
+            return Fits(objectives, constraints)
+        X = np.concatenate([part.X, part.failed])
+        labels = np.where(np.arange(len(X)) < len(part.X), -1.0, 1.0)
+        finishing = _FINISHING.with_labels(cube.categorical).fit(X, labels)
+        return Fits(objectives, constraints, finishing)
 
     def choose(
         self, history: History, cube: Cube, rng: np.random.Generator, fits: Fits
@@ -164,13 +183,14 @@ class Policy:
 
     def forecast(self, x: FloatArray, history: History, fits: Fits) -> Suggestion:
         """Return the point with the raw forecasts of its outcomes, one an objective."""
-        objectives = fits[: history.Y.shape[1]]
-        return Suggestion(x, tuple(fitted.predict(x[None])[0] for fitted in objectives), fits)
+        return Suggestion(x, tuple(fitted.predict(x[None])[0] for fitted in fits.objectives), fits)
 
     def _bearable(self, history: History) -> History:
         """Return what of a history the model is given."""
+        history = history.without_penalties()
         most = self.model.most_outcomes if isinstance(self.model, HasLimit) else None
-        if most is None or max(history.Y.shape[0], history.failed.shape[0]) <= most:
+        longest = max(map(len, (history.Y, history.failed, history.pruned)))
+        if most is None or longest <= most:
             return history
         self._say_once(
             f"More than {most} outcomes: from now on the model is fitted to the best, the latest "
@@ -182,14 +202,13 @@ class Policy:
         """Return the keys of points not to be suggested again."""
         if self.repeats:
             return frozenset()
-        without_outcome = np.concatenate([history.failed, history.pending])
-        taken = frozenset(keys(np.concatenate([history.X, without_outcome])))
+        taken = frozenset(keys(np.concatenate([history.X, history.without_outcome])))
         if cube.size <= min(SMALL, len(taken)) and taken.issuperset(keys(cube.every_point())):
             self._say_once(
                 f"All {int(cube.size)} settings have been tried. From now on those that succeeded "
                 "are repeated: that is of use only if outcomes are noisy."
             )
-            return frozenset(keys(without_outcome))
+            return frozenset(keys(history.without_outcome))
         return taken
 
     def _say_once(self, text: str) -> None:
@@ -204,13 +223,15 @@ class Policy:
         return model.with_labels(cube.categorical) if isinstance(model, KnowsLabels) else model
 
     def _shapes(self, history: History, cube: Cube, fits: Fits) -> list[Forecast]:
-        """Return what recalibration makes of each model's scores."""
+        """Return what recalibration makes of each model's scores: objectives', constraints'."""
+        models = (*fits.objectives, *fits.constraints)
         if self.recalibrator is None:
-            return [STANDARD_NORMAL] * len(fits)
+            return [STANDARD_NORMAL] * len(models)
         scored, model, shapes = self._calibration_set_of(history), self._model_on(cube), []
         # Constraints have no forecasts on record: their online set is empty.
-        online = [*history.online, *[Outcomes()] * len(fits)]
-        for fitted, (X, y), log in zip(fits, _targets(history), online, strict=False):
+        online = [*history.online, *[Outcomes()] * len(fits.constraints)]
+        targets = [*_objectives(history), *_constraints(history)]
+        for fitted, (X, y), log in zip(models, targets, online, strict=True):
             outcomes = scored.outcomes(model, fitted, X, y, log)
             shapes.append(outcomes.recalibrate(self.recalibrator).shape)
         return shapes
@@ -237,27 +258,31 @@ class Policy:
         rng: np.random.Generator,
     ) -> Criterion:
         """Return the function of points to maximise."""
-        objectives = history.Y.shape[1]
-        model = self._model_on(cube)
-        # The bound on a failed point is on its objective; its constraints are as the worst seen.
-        unknown = np.full(history.failed.shape[0], np.nan)
-        bounds = [history.failed_at_least] * objectives + [unknown] * (len(fits) - objectives)
-        believed = [
-            _believe(model, fitted, history, *target, at_least)
-            for fitted, target, at_least in zip(fits, _targets(history), bounds, strict=True)
+        objectives, model = history.Y.shape[1], self._model_on(cube)
+        told = zip(fits.constraints, _constraints(history), shapes[objectives:], strict=True)
+        # The reports of what was pruned say nothing about constraints.
+        silent = replace(history, pruned=history.pruned[:0], foretold=history.foretold[:0])
+        limits = [
+            (_believe(model, fitted, silent, *target).fitted, shape, 0.0)
+            for fitted, target, shape in told
         ]
-        beliefs = believed[:objectives]
+        if fits.finishing is not None:
+            limits.append((fits.finishing, STANDARD_NORMAL, _SAFE))
         criteria = [
-            _FEASIBILITY.criterion(Belief(one.fitted, shape, _in_units(one.fitted, 0.0)), rng, cube)
-            for one, shape in zip(believed[objectives:], shapes[objectives:], strict=True)
+            _FEASIBILITY.criterion(Belief(fitted, shape, _in_units(fitted, most)), rng, cube)
+            for fitted, shape, most in limits
         ]
         if not history.feasible.any():  # nothing to improve on yet: look for something feasible
             return total(criteria)
+        beliefs = [
+            _believe(model, fitted, history, X, y)
+            for fitted, (X, y) in zip(fits.objectives, _objectives(history), strict=True)
+        ]
         # Running points count as reached: another next to them is no improvement.
         reached = np.concatenate(
             [
                 history.feasible,
-                np.zeros(history.failed.shape[0], dtype=bool),
+                np.zeros(len(history.failed) + len(history.pruned), dtype=bool),
                 np.ones(history.pending.shape[0], dtype=bool),
             ]
         )
@@ -265,7 +290,7 @@ class Policy:
         if objectives == 1:
             best = float(means[0].min())
             if history.pending.size:  # beside a running point, a hair's breadth is no improvement
-                best -= _BREADTH * _spread_of_the_good(means[0])
+                best -= _BREADTH * _spread_of_the_good(means[0, : int(history.feasible.sum())])
             belief = Belief(beliefs[0].fitted, shapes[0], best)
             return total([self.acquisition.criterion(belief, rng, cube), *criteria])
         return total([_of_several(beliefs, shapes[:objectives], means, rng), *criteria])
@@ -276,38 +301,50 @@ def _spread_of_the_good(means: FloatArray) -> float:
     return float(np.std(np.sort(means)[: max(5, means.size // 4)]))
 
 
+Targets = list[tuple[FloatArray, FloatArray]]  # inputs and outcomes of what is modelled
+
+
+def _fitted(
+    model: Model, targets: Targets, last: tuple[FittedModel, ...]
+) -> tuple[FittedModel, ...]:
+    """Return a model of each target, going on from the last ones if there are as many."""
+    known = last if len(last) == len(targets) else [None] * len(targets)
+    return tuple(
+        before.refit(X, y) if isinstance(before, CanRefit) else model.fit(X, y)
+        for before, (X, y) in zip(known, targets, strict=True)
+    )
+
+
 class _Believed(NamedTuple):
     fitted: FittedModel
-    means: FloatArray  # at evaluated, failed and pending points, in the model's units
+    means: FloatArray  # at evaluated, failed, pruned and pending points, in the model's units
 
 
 def _believe(
-    model: Model,
-    fitted: FittedModel,
-    history: History,
-    X: FloatArray,
-    y: FloatArray,
-    at_least: FloatArray,
+    model: Model, fitted: FittedModel, history: History, X: FloatArray, y: FloatArray
 ) -> _Believed:
-    """Return the model after imagined outcomes of failed and running points.
+    """Return a model after imagined outcomes of points that have none.
 
-    A failed one is taken to be as bad as the worst seen, or as its own bound says; a running one
-    to come out as expected, so that it draws no other point to it.
+    A failed one is taken to be as bad as the worst, give or take the std of all; a pruned one to
+    come out as foretold, a running one as expected, so that it draws no other point to it.
     """
-    bound = np.where(np.isnan(at_least), y.max(), at_least)
+    value, std = history.foretold.T
+    worst = np.full(history.failed.shape[0], y.max())
     if isinstance(fitted, GaussianBelief):
-        fitted = fitted.condition(history.failed, fitted.in_model_units(bound))
+        with np.errstate(over="ignore"):
+            low, high = fitted.in_model_units(np.clip([value - std, value + std], *_FLOATS))
+        fitted = fitted.condition(history.failed, fitted.in_model_units(worst), std=1.0)
+        fitted = fitted.condition(
+            history.pruned, fitted.in_model_units(value), std=0.5 * (high - low)
+        )
         fitted = fitted.condition(history.pending)
         return _Believed(fitted, fitted.means())
-    means = y
-    if history.failed.size + history.pending.size:
-        expected = (
-            fitted.predict(history.pending).quantile(0.5) if history.pending.size else np.empty(0)
-        )
-        X = np.concatenate([X, history.failed, history.pending])
-        means = np.concatenate([y, bound, expected])
-        fitted = model.fit(X, means)
-    return _Believed(fitted, means)
+    without = history.without_outcome
+    if not without.size:
+        return _Believed(fitted, y)
+    expected = fitted.predict(history.pending).quantile(0.5) if history.pending.size else ()
+    means = np.concatenate([y, worst, value, expected])
+    return _Believed(model.fit(np.concatenate([X, without]), means), means)
 
 
 def _of_several(
@@ -322,7 +359,7 @@ def _of_several(
             "Several objectives need a model that is a GaussianBelief, such as GaussianProcess."
         )
     weights = np.maximum(rng.dirichlet(np.ones(len(beliefs))), 1e-2)
-    ideal = means.min(axis=1)
+    ideal = means.min(axis=1) - _BEYOND
     best = (weights[:, None] * (means - ideal[:, None])).max(axis=0).min()
     goals = [
         Belief(belief.fitted, shape, float(low + best / weight))
@@ -331,16 +368,17 @@ def _of_several(
     return scalarised_improvement(goals, weights)
 
 
-def _targets(history: History) -> list[tuple[FloatArray, FloatArray]]:
-    """Return what is to be modelled, inputs and outcomes: objectives, then constraints."""
+def _objectives(history: History) -> Targets:
+    return [(history.X, y) for y in history.Y.T]
+
+
+def _constraints(history: History) -> Targets:
+    """Return the constraints that some evaluations have told of, each where they did."""
     said = [~np.isnan(column) for column in history.constraints.T]
     return [
-        *((history.X, y) for y in history.Y.T),
-        *(
-            (history.X[s], _finite(y[s]))
-            for s, y in zip(said, history.constraints.T, strict=True)
-            if s.any()
-        ),
+        (history.X[s], _finite(y[s]))
+        for s, y in zip(said, history.constraints.T, strict=True)
+        if s.any()
     ]
 
 

@@ -38,6 +38,7 @@ from calibrant.space import Internal, Space, searchable
 from calibrant.study_history import Archive, running_points, store
 
 _ATTEMPTS = 8  # at a point that no other worker has just taken
+_LEAST = 2  # complete trials, where many are pruned, before the model is asked
 _DESIGN_KEY = "calibrant:design"  # the seed of the first points, shared by all workers
 
 
@@ -60,7 +61,8 @@ class CalibratedSampler(BaseSampler):
             leave-one-out, for expected improvement with both signs (spread and no shift); a name
             alone means with shift.
         acquisition: what makes a point worth evaluating.
-        n_startup_trials: how many trials are spread out before the model is asked; by default 5.
+        n_startup_trials: how many trials are spread out before the model is asked, pruned ones that
+            have reported included; by default 5.
         design: how they are spread: "latin", "sobol" or "random".
         repeats: whether a setting may be evaluated twice.
         patience: after so many suggestions in a row that were no improvement the model is doubted
@@ -94,21 +96,21 @@ class CalibratedSampler(BaseSampler):
         self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats, patience)
         self._n_startup_trials = n_startup_trials
         self._design = checks.choice("design", Design, design)
-        self._search_space = parse_space(search_space) if search_space else {}
+        self._search_space = searchable(parse_space(search_space)) if search_space else {}
         if seed is not None and checks.whole("seed", seed) < 0:
             raise ValueError(f"`seed >= 0` must hold, but got seed={seed}.")
         self._seed = seed
         self._rng = np.random.default_rng(seed)
         self._lock = threading.RLock()
         self._archive = Archive()
-        self._last: tuple[Mapping[str, BaseDistribution], Fits] = ({}, ())
+        self._last: tuple[Mapping[str, BaseDistribution], Fits] = ({}, Fits())
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         with self._lock:
             self._archive.update(study)
-            return searchable({**self._search_space, **self._archive.search_space()})
+            return self._archive.search_space(self._search_space)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -128,7 +130,7 @@ class CalibratedSampler(BaseSampler):
         fixed = trial.system_attrs.get("fixed_params", {})
         with self._lock:
             self._archive.update(study)
-            searched = searchable({**self._search_space, **self._archive.search_space()})
+            searched = self._archive.search_space(self._search_space)
             if fixed and searched and set(searched) <= set(fixed):
                 self._place(study, trial, self._archive.space(searched))
 
@@ -159,7 +161,7 @@ class CalibratedSampler(BaseSampler):
         """Forecast each objective at some parameters: raw, and as if it were minimised."""
         with self._lock:
             self._archive.update(study)
-            if not (searched := self._archive.search_space()):
+            if not (searched := self._archive.search_space(self._search_space)):
                 raise ValueError("A forecast needs a finished trial with something to choose.")
             space = self._archive.space(searched)
             history = self._archive.history(space, len(study.directions), [])
@@ -167,7 +169,7 @@ class CalibratedSampler(BaseSampler):
                 raise ValueError("A forecast needs a finished trial with a finite value.")
             X = np.array([space.row(space.to_internal(point, outside=True)) for point in params])
             fits = self._fit(history, space)
-            return tuple(fitted.predict(X) for fitted in fits[: len(study.directions)])
+            return tuple(fitted.predict(X) for fitted in fits.objectives)
 
     def _place(self, study: Study, trial: FrozenTrial, space: Space) -> dict[str, float]:
         """Return a point, stored with its trial, that no other worker has taken meanwhile."""
@@ -205,7 +207,8 @@ class CalibratedSampler(BaseSampler):
     ) -> Suggestion:
         """Return a point and, as soon as there is a model, what it forecasts of it."""
         startup = self._n_startup_trials
-        if history.Y.shape[0] < startup:
+        complete, pruned = history.Y.shape[0], history.pruned.shape[0]
+        if complete < min(startup, _LEAST) or complete + pruned < startup:
             x = self._startup_point(study, trial, space, history, startup)
             return Suggestion(space.row(space.existing({**space.internal(x), **fixed})))
         fits, point = self._fit(history, space), dict(fixed)
@@ -232,7 +235,7 @@ class CalibratedSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, space: Space, history: History, startup: int
     ) -> FloatArray:
         """Return the trial's own point of a design that all workers share."""
-        known = np.concatenate([history.X, history.failed, history.pending])
+        known = np.concatenate([history.X, history.without_outcome])
         taken = frozenset(keys(known))
         if trial.number < startup:
             rng = np.random.default_rng(self._design_seed(study))
@@ -259,4 +262,4 @@ class CalibratedSampler(BaseSampler):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._lock, self._archive, self._last = threading.RLock(), Archive(), ({}, ())
+        self._lock, self._archive, self._last = threading.RLock(), Archive(), ({}, Fits())

@@ -26,6 +26,8 @@ from calibrant.space import Internal, Space, conditions, union
 
 _KEY = "calibrant:suggestion"  # of the system attribute that holds a suggestion
 _RECENT = 5  # trials without a parameter after which it is given up
+_NEAR = 1.0  # cubes away: further outside a range that was changed, outcomes do not count
+_TOLD = 3  # finished trials that reported at a step, before they tell what comes after it
 INTERRUPTED = "calibrant:interrupted"  # user attribute of a trial that someone stopped
 _SLIPS = "calibrant:slips"  # user attribute of a study: trials that failed before it was put right
 
@@ -111,7 +113,8 @@ class Record(NamedTuple):
     ran: bool  # until it ended or was pruned: else there may be parameters it never came to
     params: dict[str, float]
     values: FloatArray | None  # to be minimised; None: it gave nothing that can be used
-    at_least: float  # of a trial that gave nothing: a bound on its value, or NaN
+    reports: dict[int, float]  # finite ones, by step, to be minimised
+    pruned: bool  # after a report that says how it was going
     constraints: dict[str, float]
     forecasts: tuple[Forecast, ...]  # made before the outcome, of just this point
     scores: FloatArray | None  # of the values under them
@@ -126,6 +129,7 @@ class Archive:
     _storage: BaseStorage | None = None
     _study_id: int = -1
     _slips: frozenset[int] = frozenset()
+    _earlier: frozenset[int] = frozenset()  # numbers of trials that had finished before
     _read: list[int] = field(default_factory=list)  # numbers, in the order of reading
     _rows: dict[int, FloatArray] = field(default_factory=dict)  # of the space last asked for
     _rows_of: Mapping[str, BaseDistribution] | None = None
@@ -139,6 +143,7 @@ class Archive:
             self._storage, self._study_id = study._storage, study._study_id
             known = study._storage.get_study_user_attrs(study._study_id)  # Hyperband hides them
             self._slips = frozenset(known.get(_SLIPS, ()))
+            self._earlier = frozenset(t.number for t in trials if t.state.is_finished())
         finished = [
             trial
             for trial in trials
@@ -169,15 +174,25 @@ class Archive:
         """Return numbers and points of the trials read after the first ``known``."""
         return [(number, self.records[number].params) for number in self._read[known:]]
 
-    def search_space(self) -> dict[str, BaseDistribution]:
-        """Return all parameters met so far, with the range each had last."""
-        every = union([self._distributions[number] for number in sorted(self._distributions)])
+    def search_space(
+        self, declared: Mapping[str, BaseDistribution] | None = None
+    ) -> dict[str, BaseDistribution]:
+        """Return all parameters met so far, with the range each had last.
+
+        What was ``declared`` is newer than trials that had finished before, older than others.
+        """
+        declared = declared or {}
+        numbers = sorted(self._distributions)
+        before = [self._distributions[n] for n in numbers if n in self._earlier]
+        since = [self._distributions[n] for n in numbers if n not in self._earlier]
+        every = union([*before, declared, *since])
         # A parameter that no recent trial has, without a condition that would explain it, was
         # taken out of the objective.
-        numbers = sorted(n for n, record in self.records.items() if record.ran)
-        if not numbers:
+        told = sorted(n for n, record in self.records.items() if record.ran and record.params)
+        if not told:
             return every
-        recent = {name for number in numbers[-_RECENT:] for name in self._distributions[number]}
+        recent = {name for number in told[-_RECENT:] for name in self._distributions[number]}
+        recent |= declared.keys()
         if every.keys() <= recent:
             return every
         explained = conditions(every, self._seen())
@@ -189,8 +204,8 @@ class Archive:
         return Space(distributions, conditions(distributions, seen), seen)
 
     def _seen(self) -> list[dict[str, float]]:
-        """Return parameters that went together."""
-        return [record.params for record in self.records.values() if record.ran]
+        """Return parameters that went together; a trial may have ended before it asked for any."""
+        return [record.params for record in self.records.values() if record.ran and record.params]
 
     def outcomes(self, objectives: int) -> tuple[Outcomes, ...]:
         """Return the online calibration set of each objective."""
@@ -200,12 +215,20 @@ class Archive:
 
     def history(self, space: Space, objectives: int, pending: Sequence[Internal]) -> History:
         """Return what is known, as points of a space."""
-        known = [number for number, record in self.records.items() if record.values is not None]
-        # A trial that failed before it had parameters says nothing about any point.
+        # A trial that ended before it had parameters says nothing about any point, nor does one
+        # far outside a range that has been changed.
+        there = [n for n, r in self.records.items() if r.params.keys() & space.coordinates.keys()]
+        points = self._points(space, there)
+        near = np.all((points >= -_NEAR) & (points <= 1.0 + _NEAR), axis=1)
+        there = [number for number, one in zip(there, near, strict=True) if one]
+        known = [number for number in there if self.records[number].values is not None]
+        pruned = [number for number in there if self.records[number].pruned]
         failed = [
             number
-            for number, record in self.records.items()
-            if record.values is None and (record.ran or space.is_whole(record.params))
+            for number in there
+            if (record := self.records[number]).values is None
+            and not record.pruned
+            and (record.ran or space.is_whole(record.params))
         ]
         names = sorted({name for number in known for name in self.records[number].constraints})
         X = self._points(space, known)
@@ -215,24 +238,47 @@ class Archive:
             again = {*keys(X), *keys(running)}
             failed_keys = keys(self._points(space, failed))
             failed = [n for n, key in zip(failed, failed_keys, strict=True) if key not in again]
-        Y = np.array([self.records[number].values for number in known]).reshape(-1, objectives)
-        # A pruned trial was no better than the middle one; its last report, from an early step,
-        # may be out of all proportion, and says no more than that it was among the worst.
-        bounds = np.array([self.records[number].at_least for number in failed])
-        if Y.size and objectives == 1:
-            middle = 2.0 * np.median(Y / 2.0)  # halves, as the sum of the largest two is none
-            bounds = np.clip(bounds, middle, Y.max())
         limits = [[self.records[n].constraints.get(name, np.nan) for name in names] for n in known]
         return History(
             X=X,
-            Y=Y,
+            Y=np.array([self.records[n].values for n in known]).reshape(-1, objectives),
             constraints=np.array(limits).reshape(len(known), len(names)),
             online=self.outcomes(objectives),
             forecast=np.array([self.records[n].scores is not None for n in known], dtype=bool),
             failed=self._points(space, failed),
-            failed_at_least=bounds,
+            pruned=self._points(space, pruned),
+            foretold=self._foretold(pruned, known),
             pending=running,
         )
+
+    def _foretold(self, pruned: Sequence[int], known: Sequence[int]) -> FloatArray:
+        """Return what the last reports of some trials foretell of their outcomes, and its std.
+
+        What came after a report at that step, in trials that finished, is expected to come. Where
+        too few have reported then, an outcome is no better than the middle one, and uncertain.
+        """
+        if not known:
+            return np.zeros((len(pruned), 2))
+        finished = [(self.records[n].reports, _value(self.records[n])) for n in known]
+        y = np.array([value for _, value in finished])
+        middle = 2.0 * np.median(y / 2.0)  # halves, as the sum of the largest two is none
+        ends = y.min() / 2.0, y.max() / 2.0
+        half_range = ends[1] - ends[0]
+        after = {
+            step: np.array([value / 2.0 - r[step] / 2.0 for r, value in finished if step in r])
+            for step in {max(self.records[n].reports) for n in pruned}
+        }
+        rows = []
+        for number in pruned:
+            step, last = max(self.records[number].reports.items())
+            if after[step].size >= _TOLD:
+                value = 2.0 * np.clip(last / 2.0 + np.median(after[step]), *ends)
+                with np.errstate(over="ignore"):
+                    std = min(2.0 * after[step].std(ddof=1), half_range)
+            else:
+                value, std = np.clip(last, middle, y.max()), half_range
+            rows.append((value, std))
+        return np.array(rows).reshape(-1, 2)
 
     def _points(self, space: Space, numbers: Sequence[int]) -> FloatArray:
         if self._rows_of != space.distributions:
@@ -248,7 +294,7 @@ def running_points(study: Study, but: int) -> list[tuple[int, dict[str, float]]]
     points = []
     for trial in every_trial(study, (TrialState.RUNNING,)):
         suggestion = stored(trial)
-        params = internal_params(trial) if suggestion is None else suggestion.params
+        params = {**(suggestion.params if suggestion else {}), **internal_params(trial)}
         if trial.number != but and params:
             points.append((trial.number, params))
     return points
@@ -258,12 +304,15 @@ def _record(trial: FrozenTrial, flip: FloatArray) -> Record:
     params, suggestion = internal_params(trial), stored(trial)
     if trial.state == TrialState.FAIL and params and suggestion is not None:
         params = {**suggestion.params, **params}  # what it would have asked for, had it not failed
-    values, at_least = None, float("nan")
+    values = None
     if trial.state == TrialState.COMPLETE and np.all(np.isfinite(trial.values)):
         values = flip * np.array(trial.values)
-    elif trial.state == TrialState.PRUNED and trial.intermediate_values:
-        last = trial.intermediate_values[max(trial.intermediate_values)]
-        at_least = float(flip[0] * last) if np.isfinite(last) else float("nan")
+    reports = {
+        step: float(flip[0] * value)
+        for step, value in trial.intermediate_values.items()
+        if np.isfinite(value)
+    }
+    diverged = bool(trial.intermediate_values) and max(trial.intermediate_values) not in reports
     forecasts: tuple[Forecast, ...] = ()
     scores = None
     # A forecast counts if it was of the point that was then evaluated. Parameters that turned out
@@ -280,11 +329,18 @@ def _record(trial: FrozenTrial, flip: FloatArray) -> Record:
         trial.state != TrialState.FAIL,
         params,
         values,
-        at_least,
+        reports,
+        trial.state == TrialState.PRUNED and bool(reports) and not diverged,
         dict(trial.constraints),
         forecasts,
         scores,
     )
+
+
+def _value(record: Record) -> float:
+    """Return the outcome of a trial that has one."""
+    assert record.values is not None
+    return float(record.values[0])
 
 
 def _agree(one: Internal, other: Internal) -> bool:

@@ -238,23 +238,31 @@ class FittedLastLayer:
         return scores, stds
 
     def condition(
-        self, X: FloatArray, values: FloatArray | None = None, *, exact: bool = False
+        self,
+        X: FloatArray,
+        values: FloatArray | None = None,
+        *,
+        std: FloatArray | float | None = None,
     ) -> FittedLastLayer:
         """Return the belief after ``values`` in the model's units; by default its own means.
 
-        They are outcomes, with noise; where ``exact`` the function's own values.
+        They are outcomes, with noise; or, where ``std`` says how far they may be from the
+        function, more or less sure than that. At 0 they are the function's own.
         """
         if X.shape[0] == 0:
             return self
         phi = _features(self.layers, X)[0]
         values = phi @ self.weights if values is None else values
         # A row that is k times as large, with the same noise, has a kth of it.
-        larger = max(1.0, float(np.sqrt(self.noise / (_EXACT * self.signal)))) if exact else 1.0
+        larger = np.ones(X.shape[0])
+        if std is not None:
+            least = min(self.noise, _EXACT * self.signal)
+            larger *= np.sqrt(self.noise / np.maximum(np.square(std), least))
         return replace(
             self,
             X=np.vstack([self.X, X]),
             v=np.concatenate([self.v, larger * values]),
-            Phi=np.vstack([self.Phi, larger * phi]),
+            Phi=np.vstack([self.Phi, larger[:, None] * phi]),
         )
 
     def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:

@@ -103,16 +103,21 @@ class FittedBag:
         return self.posterior(self.X).mean
 
     def condition(
-        self, X: FloatArray, values: FloatArray | None = None, *, exact: bool = False
+        self,
+        X: FloatArray,
+        values: FloatArray | None = None,
+        *,
+        std: FloatArray | float | None = None,
     ) -> FittedBag:
         """Return the ensemble after ``values`` in its units; by default its own means.
 
-        They are outcomes, with noise; where ``exact`` the function's own values.
+        They are outcomes, with noise; or, where ``std`` says how far they may be from the
+        function, more or less sure than that. At 0 they are the function's own.
         """
         if X.shape[0] == 0:
             return self
         values = self.posterior(X).mean if values is None else values
-        members = tuple(member.condition(X, values, exact=exact) for member in self.members)
+        members = tuple(member.condition(X, values, std=std) for member in self.members)
         return replace(self, members=members, X=np.vstack([self.X, X]))
 
     def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:

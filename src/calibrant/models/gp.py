@@ -250,19 +250,25 @@ class FittedGP:
         return self.whitened
 
     def condition(
-        self, X: FloatArray, values: FloatArray | None = None, *, exact: bool = False
+        self,
+        X: FloatArray,
+        values: FloatArray | None = None,
+        *,
+        std: FloatArray | float | None = None,
     ) -> FittedGP:
         """Return the belief after ``values`` in the model's units; by default its own means.
 
-        They are outcomes, with noise; where ``exact`` the function's own values.
+        They are outcomes, with noise; or, where ``std`` says how far they may be from the
+        function, more or less sure than that. At 0 they are the function's own.
         """
         if X.shape[0] == 0:
             return self
         values = self.posterior(X).mean if values is None else values
-        if exact:
-            noise = np.full(X.shape[0], _EXACT * self.signal_variance)
-        else:
+        if std is None:
             noise = self.noise_around(values)
+        else:
+            least = _EXACT * self.signal_variance
+            noise = np.broadcast_to(np.maximum(np.square(std), least), values.shape)
         return self._appended(X, values, noise)
 
     def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:

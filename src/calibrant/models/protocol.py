@@ -121,11 +121,16 @@ class GaussianBelief(FittedModel, Protocol):
         ...
 
     def condition(
-        self, X: FloatArray, values: FloatArray | None = None, *, exact: bool = False
+        self,
+        X: FloatArray,
+        values: FloatArray | None = None,
+        *,
+        std: FloatArray | float | None = None,
     ) -> Self:
         """Return the belief after ``values`` (in its units; by default its own means) at X.
 
-        They are outcomes, with noise; where ``exact`` the function's own values.
+        They are outcomes, with noise; or, where ``std`` says how far they may be from the
+        function, more or less sure than that. At 0 they are the function's own.
         """
         ...
 

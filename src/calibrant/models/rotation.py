@@ -93,10 +93,14 @@ class FittedRotation:
         return self.current.means()
 
     def condition(
-        self, X: FloatArray, values: FloatArray | None = None, *, exact: bool = False
+        self,
+        X: FloatArray,
+        values: FloatArray | None = None,
+        *,
+        std: FloatArray | float | None = None,
     ) -> FittedRotation:
         """Return the belief after ``values`` in the model's units; by default its own means."""
-        return replace(self, current=self.current.condition(X, values, exact=exact))
+        return replace(self, current=self.current.condition(X, values, std=std))
 
     def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:
         """Return a joint draw of the function at X, made of standard normal ``seed_scores``."""
