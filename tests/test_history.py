@@ -205,6 +205,13 @@ def test_other_outcomes_are_none(y):
     assert history.without_penalties() is history
 
 
+def test_the_only_feasible_outcomes_are_no_penalties():
+    y, limits = np.array([[0.1], [0.2], [0.3], [5000.0]]), np.array([[1.0], [1.0], [1.0], [-1.0]])
+    history = marked(y, limits)
+    assert history.without_penalties() is history
+    assert marked(y, -limits).without_penalties().failed.shape[0] == 1
+
+
 def test_a_search_with_penalties_that_vary_is_as_good_as_one_with_failures():
     def search(penalty):
         optimizer = Optimizer(2, seed=0)

@@ -107,6 +107,8 @@ class History:
         if not jumps.size:
             return self
         bad = self.Y[:, 0] / 2.0 > y[jumps[0]]
+        if self.feasible.any() and not self.feasible[~bad].any():  # all that works is among them
+            return self
         failed = np.concatenate([self.failed, self.X[bad]])
         return replace(self._rows(np.flatnonzero(~bad)), failed=failed)
 
