@@ -194,6 +194,7 @@ def test_penalties_are_failures(scale):
         [0.3, 500.0, 0.1, 0.7, 0.2],  # large, as outcomes may be
         [1e6, 1.1e6, 1.2e6, 0.1, 0.3],  # more than half: what is rare are the good ones
         [1.0, 1.0, 1.0, 1.0, 5.0],  # the others are equal
+        [0.036, 0.036, 0.036001, 0.036002, 0.07, 0.9],  # scores on the same few examples
         [1.0, 1.0 + 1e-12, 1.0, 5.0],  # as good as equal
         [[0.1, 1.0], [0.2, 1.0], [0.3, 1e9]],  # several objectives
         [0.1, 1e9],
@@ -206,7 +207,8 @@ def test_other_outcomes_are_none(y):
 
 
 def test_the_only_feasible_outcomes_are_no_penalties():
-    y, limits = np.array([[0.1], [0.2], [0.3], [5000.0]]), np.array([[1.0], [1.0], [1.0], [-1.0]])
+    y = np.array([[0.1], [0.2], [0.3], [0.4], [5000.0]])
+    limits = np.array([[1.0], [1.0], [1.0], [1.0], [-1.0]])
     history = marked(y, limits)
     assert history.without_penalties() is history
     assert marked(y, -limits).without_penalties().failed.shape[0] == 1

@@ -14,6 +14,7 @@ from calibrant.outcomes import Outcomes
 _BLOCK = 100
 
 _PENALTY = 1000.0  # times as far away as the others are apart
+_DIFFERENT = 4  # values that the others must have at least
 _ROUNDING = 1e-9  # of their size: what is closer counts as equal
 
 
@@ -94,16 +95,17 @@ class History:
         """Return the history with outcomes of a single objective that stand for "bad" as failures.
 
         Such outcomes are the larger ones, half of all at most, and a thousand times as far from
-        the others as these are apart. No model could tell the others apart beside them.
+        the others as these are apart. No model could tell the others apart beside them. Others
+        there must be some, and different ones: equal scores lie close together by chance.
         """
         if self.Y.shape[1] > 1 or self.Y.shape[0] < 3:
             return self
         y = np.sort(self.Y[:, 0] / 2.0)  # halves, as the difference of the largest two is none
         apart, gap = y[:-1] - y[0], np.diff(y)
         half = np.arange(1, y.size) >= 0.5 * y.size
-        # Where the others are as good as equal, anything is far from them.
-        told = apart > _ROUNDING * np.maximum(np.abs(y[:-1]), np.abs(y[0]))
-        jumps = np.flatnonzero(half & told & (gap / _PENALTY > apart))
+        apart_for_sure = gap > _ROUNDING * np.maximum(np.abs(y[:-1]), np.abs(y[1:]))
+        different = np.concatenate([[1], 1 + np.cumsum(apart_for_sure[:-1])]) >= _DIFFERENT
+        jumps = np.flatnonzero(half & different & (gap / _PENALTY > apart))
         if not jumps.size:
             return self
         bad = self.Y[:, 0] / 2.0 > y[jumps[0]]
