@@ -207,6 +207,17 @@ def test_conditioning_on_values_of_a_given_std_is_conditioning_by_hand(name, std
     np.testing.assert_allclose(belief.std, np.sqrt(np.diag(expected)), atol=1e-7)
 
 
+@pytest.mark.parametrize("noise", [None, 0.2], ids=["learned", "fixed"])
+def test_unsure_values_do_not_make_outcomes_noisier(name, noise):
+    fitted = standardised_gp(name, noise=noise).at(log_parameters(name, noise is None), X, Y)
+    unsure = fitted.condition(np.tile(NEW, (5, 1)), np.zeros(5 * len(NEW)), std=2.0)
+    v = fitted.v[:3]
+    np.testing.assert_allclose(unsure.noise_around(v), fitted.noise_around(v), rtol=1e-12)
+    # So that points imagined after them count as much as before.
+    one, other = (f.condition(NEW[:1]).posterior(NEW[:1]).std for f in (fitted, unsure))
+    np.testing.assert_allclose(one, other, rtol=0.1)
+
+
 def check_same_belief(one, other):
     for a, b in zip(one.posterior(NEW)[:2], other.posterior(NEW)[:2], strict=True):
         np.testing.assert_allclose(a, b, atol=1e-8)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import CalibratedSampler, Optimizer
+from calibrant.cube import Cube
 from calibrant.history import History
 from calibrant.models import BaggedProcesses, GaussianProcess, Rotation
 from calibrant.models.protocol import HasLimit
@@ -225,3 +226,12 @@ def test_a_search_with_penalties_that_vary_is_as_good_as_one_with_failures():
 
     assert search(1e6) < 1e-6
     assert search(np.nan) < 1e-6
+
+
+def test_what_penalised_outcomes_say_of_constraints_is_kept():
+    y = np.array([[0.1], [0.2], [0.3], [0.4], [0.5], [1e6], [1e6]])
+    limits = np.array([[-1.0], [-1.0], [-1.0], [-2.0], [-1.0], [5.0], [3.0]])
+    fits = Policy().fit(marked(y, limits), Cube.continuous(2))
+    assert fits.objectives[0].current.v.size == 5
+    assert fits.constraints[0].current.v.size == 7
+    assert fits.finishing.v.size == 7

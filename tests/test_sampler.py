@@ -245,6 +245,22 @@ def test_a_report_foretells_an_outcome_as_well_as_it_did_in_trials_that_finished
     np.testing.assert_allclose(history.foretold, [[-15.0, 0.5], [-25.0, 0.0], [-10.0, 10.0]])
 
 
+def test_penalties_do_not_silence_what_was_pruned():
+    def foretold(penalties):
+        study = a_study()
+        for k in range(8):
+            add(study, k / 10, k / 10, (1.0 + k / 10,))
+        for _ in range(penalties):
+            add(study, 0.9, 1e6, (3.0,))
+        add(study, 0.95, None, (1.3,), TrialState.PRUNED)
+        archive = Archive()
+        archive.update(study)
+        return archive.history(archive.space(X), 1, []).foretold
+
+    np.testing.assert_allclose(foretold(0), [[0.3, 0.0]], atol=1e-12)
+    np.testing.assert_allclose(foretold(2), foretold(0), atol=1e-12)
+
+
 @pytest.mark.parametrize(("noise", "close"), [(0.0, 1e-3), (0.3, 0.05)])
 def test_a_search_with_a_pruner_asks_the_model_early_and_finds_the_minimum(noise, close):
     rng = np.random.default_rng(3)
@@ -894,3 +910,19 @@ def test_points_of_a_batch_keep_their_distance_however_many_there_are(seed):
     batch = np.array([list(study.ask(XY).params.values()) for _ in range(16)])
     apart = np.abs(batch[:, None] - batch).max(axis=2) + np.eye(16)
     assert (apart.min(axis=1) < 1e-4).sum() <= 5
+
+
+def test_a_space_that_has_been_gone_through_before_many_succeeded_repeats_no_failure():
+    asked = []
+
+    def objective(trial):
+        kind, size = trial.suggest_categorical("kind", ["a", "b"]), trial.suggest_int("size", 0, 2)
+        asked.append((kind, size))
+        return float(size) if size == 1 else float("nan")
+
+    study = a_study()
+    study.optimize(objective, n_trials=14)
+    first = {setting: asked.index(setting) for setting in asked}
+    gone_through = max(first.values()) + 1
+    assert len(first) == 6
+    assert all(size == 1 for _, size in asked[gone_through:])

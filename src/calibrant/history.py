@@ -91,25 +91,33 @@ class History:
         best = feasible[self.Y[feasible, 0].argmin()]
         return int(self.forecast[best + 1 :].sum())
 
-    def without_penalties(self) -> History:
-        """Return the history with outcomes of a single objective that stand for "bad" as failures.
+    @property
+    def penalties(self) -> NDArray[np.bool_]:
+        """Which outcomes of a single objective stand for "bad", and not for themselves.
 
-        Such outcomes are the larger ones, half of all at most, and a thousand times as far from
-        the others as these are apart. No model could tell the others apart beside them. Others
-        there must be some, and different ones: equal scores lie close together by chance.
+        They are the larger ones, half of all at most, and a thousand times as far from the others
+        as these are apart: no model could tell the others apart beside them. Others there must be
+        some, and different ones: equal scores lie close together by chance.
         """
-        if self.Y.shape[1] > 1 or self.Y.shape[0] < 3:
-            return self
+        none = np.zeros(self.Y.shape[0], dtype=bool)
+        if self.Y.shape[1] > 1 or self.Y.shape[0] < _DIFFERENT:
+            return none
         y = np.sort(self.Y[:, 0] / 2.0)  # halves, as the difference of the largest two is none
         apart, gap = y[:-1] - y[0], np.diff(y)
         half = np.arange(1, y.size) >= 0.5 * y.size
-        apart_for_sure = gap > _ROUNDING * np.maximum(np.abs(y[:-1]), np.abs(y[1:]))
-        different = np.concatenate([[1], 1 + np.cumsum(apart_for_sure[:-1])]) >= _DIFFERENT
+        distinct = gap > _ROUNDING * np.maximum(np.abs(y[:-1]), np.abs(y[1:]))
+        different = np.concatenate([[1], 1 + np.cumsum(distinct[:-1])]) >= _DIFFERENT
         jumps = np.flatnonzero(half & different & (gap / _PENALTY > apart))
         if not jumps.size:
-            return self
-        bad = self.Y[:, 0] / 2.0 > y[jumps[0]]
-        if self.feasible.any() and not self.feasible[~bad].any():  # all that works is among them
+            return none
+        bad = np.asarray(self.Y[:, 0] / 2.0 > y[jumps[0]])
+        all_that_works = self.feasible.any() and not self.feasible[~bad].any()
+        return none if all_that_works else bad
+
+    def without_penalties(self) -> History:
+        """Return the history with penalties as failures."""
+        bad = self.penalties
+        if not bad.any():
             return self
         failed = np.concatenate([self.failed, self.X[bad]])
         return replace(self._rows(np.flatnonzero(~bad)), failed=failed)

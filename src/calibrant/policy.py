@@ -37,7 +37,7 @@ from calibrant.maximize import maximize
 from calibrant.models.additive import Additive
 from calibrant.models.gp import GaussianProcess
 from calibrant.models.kernels import RBF, Matern52
-from calibrant.models.likelihood import Priors
+from calibrant.models.likelihood import Priors, enough
 from calibrant.models.protocol import (
     CanRefit,
     FittedModel,
@@ -161,13 +161,16 @@ class Policy:
         part, last, model = self._bearable(history), last or Fits(), self._model_on(cube)
         objectives = _fitted(model, _objectives(part), last.objectives)
         constraints = _fitted(model, _constraints(part), last.constraints)
+        told = part.without_penalties()
         # Where a criterion is flat in places, as a forest's is, this alone would decide there.
-        if not part.failed.size or not isinstance(objectives[0], GaussianBelief):
+        if not told.failed.size or not isinstance(objectives[0], GaussianBelief):
             return Fits(objectives, constraints)
-        X = np.concatenate([part.X, part.failed])
-        labels = np.where(np.arange(len(X)) < len(part.X), -1.0, 1.0)
-        finishing = _FINISHING.with_labels(cube.categorical).fit(X, labels)
-        return Fits(objectives, constraints, finishing)
+        finished, failed = (X[enough(len(X))] for X in (told.X, told.failed))
+        labels = np.repeat([-1.0, 1.0], [len(finished), len(failed)])
+        finishing = _FINISHING.with_labels(cube.categorical)
+        return Fits(
+            objectives, constraints, finishing.fit(np.concatenate([finished, failed]), labels)
+        )
 
     def choose(
         self, history: History, cube: Cube, rng: np.random.Generator, fits: Fits
@@ -179,7 +182,7 @@ class Policy:
             shapes[0] = compose(Normal(0.0, doubt), shapes[0])
         criterion = self._criterion(part, cube, fits, shapes, rng)
         best_first = np.argsort(history.merit, kind="stable")
-        return maximize(criterion, cube, rng, history.X[best_first[:4]], self._taken(history, cube))
+        return maximize(criterion, cube, rng, history.X[best_first[:4]], self.taken(history, cube))
 
     def forecast(self, x: FloatArray, history: History, fits: Fits) -> Suggestion:
         """Return the point with the raw forecasts of its outcomes, one an objective."""
@@ -187,7 +190,6 @@ class Policy:
 
     def _bearable(self, history: History) -> History:
         """Return what of a history the model is given."""
-        history = history.without_penalties()
         most = self.model.most_outcomes if isinstance(self.model, HasLimit) else None
         longest = max(map(len, (history.Y, history.failed, history.pruned)))
         if most is None or longest <= most:
@@ -198,7 +200,7 @@ class Policy:
         )
         return history.part(most)
 
-    def _taken(self, history: History, cube: Cube) -> frozenset[bytes]:
+    def taken(self, history: History, cube: Cube) -> frozenset[bytes]:
         """Return the keys of points not to be suggested again."""
         if self.repeats:
             return frozenset()
@@ -259,12 +261,13 @@ class Policy:
     ) -> Criterion:
         """Return the function of points to maximise."""
         objectives, model = history.Y.shape[1], self._model_on(cube)
-        told = zip(fits.constraints, _constraints(history), shapes[objectives:], strict=True)
         # The reports of what was pruned say nothing about constraints.
         silent = replace(history, pruned=history.pruned[:0], foretold=history.foretold[:0])
         limits = [
-            (_believe(model, fitted, silent, *target).fitted, shape, 0.0)
-            for fitted, target, shape in told
+            (_believe(model, fitted, silent, X, y).fitted, shape, 0.0)
+            for fitted, (X, y), shape in zip(
+                fits.constraints, _constraints(history), shapes[objectives:], strict=True
+            )
         ]
         if fits.finishing is not None:
             limits.append((fits.finishing, STANDARD_NORMAL, _SAFE))
@@ -272,25 +275,26 @@ class Policy:
             _FEASIBILITY.criterion(Belief(fitted, shape, _in_units(fitted, most)), rng, cube)
             for fitted, shape, most in limits
         ]
-        if not history.feasible.any():  # nothing to improve on yet: look for something feasible
+        told = history.without_penalties()
+        if not told.feasible.any():  # nothing to improve on yet: look for something feasible
             return total(criteria)
         beliefs = [
-            _believe(model, fitted, history, X, y)
+            _believe(model, fitted, told, X, y)
             for fitted, (X, y) in zip(fits.objectives, _objectives(history), strict=True)
         ]
         # Running points count as reached: another next to them is no improvement.
         reached = np.concatenate(
             [
-                history.feasible,
-                np.zeros(len(history.failed) + len(history.pruned), dtype=bool),
-                np.ones(history.pending.shape[0], dtype=bool),
+                told.feasible,
+                np.zeros(len(told.failed) + len(told.pruned), dtype=bool),
+                np.ones(len(told.pending), dtype=bool),
             ]
         )
         means = np.array([belief.means[reached] for belief in beliefs])
         if objectives == 1:
             best = float(means[0].min())
             if history.pending.size:  # beside a running point, a hair's breadth is no improvement
-                best -= _BREADTH * _spread_of_the_good(means[0, : int(history.feasible.sum())])
+                best -= _BREADTH * _spread_of_the_good(means[0, : int(told.feasible.sum())])
             belief = Belief(beliefs[0].fitted, shapes[0], best)
             return total([self.acquisition.criterion(belief, rng, cube), *criteria])
         return total([_of_several(beliefs, shapes[:objectives], means, rng), *criteria])
@@ -369,7 +373,8 @@ def _of_several(
 
 
 def _objectives(history: History) -> Targets:
-    return [(history.X, y) for y in history.Y.T]
+    told = history.without_penalties()
+    return [(told.X, y) for y in told.Y.T]
 
 
 def _constraints(history: History) -> Targets:

@@ -69,7 +69,8 @@ class CalibratedSampler(BaseSampler):
             more and more; None: never.
         search_space: the parameters, where they are known beforehand, as distributions or as
             :func:`~calibrant.minimize` takes them; by default they are learned from the trials, and
-            those that start before the first has ended are drawn at random.
+            those that start before the first has ended are drawn at random. Ranges must be those
+            that the objective asks for: a suggestion outside them is not used.
         seed: of all random choices.
     """
 
@@ -235,8 +236,7 @@ class CalibratedSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, space: Space, history: History, startup: int
     ) -> FloatArray:
         """Return the trial's own point of a design that all workers share."""
-        known = np.concatenate([history.X, history.without_outcome])
-        taken = frozenset(keys(known))
+        taken = self._policy.taken(history, space.cube)
         if trial.number < startup:
             rng = np.random.default_rng(self._design_seed(study))
             x = space.cube.design(self._design, startup, rng)[trial.number]

@@ -7,7 +7,7 @@ that a search needs can be rebuilt from storage, by another worker or next week.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -239,7 +239,7 @@ class Archive:
             failed_keys = keys(self._points(space, failed))
             failed = [n for n, key in zip(failed, failed_keys, strict=True) if key not in again]
         limits = [[self.records[n].constraints.get(name, np.nan) for name in names] for n in known]
-        return History(
+        history = History(
             X=X,
             Y=np.array([self.records[n].values for n in known]).reshape(-1, objectives),
             constraints=np.array(limits).reshape(len(known), len(names)),
@@ -247,9 +247,11 @@ class Archive:
             forecast=np.array([self.records[n].scores is not None for n in known], dtype=bool),
             failed=self._points(space, failed),
             pruned=self._points(space, pruned),
-            foretold=self._foretold(pruned, known),
+            foretold=np.zeros((len(pruned), 2)),
             pending=running,
         )
+        told = [n for n, bad in zip(known, history.penalties, strict=True) if not bad]
+        return replace(history, foretold=self._foretold(pruned, told))
 
     def _foretold(self, pruned: Sequence[int], known: Sequence[int]) -> FloatArray:
         """Return what the last reports of some trials foretell of their outcomes, and its std.

@@ -350,11 +350,13 @@ class FittedGP:
         they are. Where each outcome has its own, others are taken to have the middle one.
         """
         if self._learned_noise:
-            return np.full(v.shape, self.noise_variance.mean())
+            return np.full(v.shape, np.exp(self.theta[-1]))
         return _in_model_units(self._given_noise, self.outputs.slope(self.outputs.inverse(v)))
 
     @cached_property
     def _given_noise(self) -> float:
+        if self.model.noise is not None:
+            return self.model.noise
         slopes = self.outputs.slope(self.outputs.inverse(self.v))
         variance = np.where(self.noise_variance > _LEAST_NOISE, self.noise_variance, 0.0)
         return float(np.median(np.sqrt(variance) / slopes))
