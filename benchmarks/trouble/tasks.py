@@ -32,15 +32,15 @@ class Task(NamedTuple):
     Args:
         group: what the trouble is.
         objective: what to run; it may raise.
-        minimum: the lowest value, or of several objectives the largest dominated hypervolume, as a
-            share of the box below ``reference``.
+        best: the lowest value there is; of several objectives, the share of the box below
+            ``reference`` that their front dominates.
         reference: of several objectives, the values beyond which nothing counts.
         pruner: what ends evaluations early.
     """
 
     group: str
     objective: Objective
-    minimum: float
+    best: float
     reference: tuple[float, ...] = ()
     pruner: Callable[[], BasePruner] = NopPruner
 
@@ -138,7 +138,7 @@ def _error_and_cost(trial: Trial, rng: np.random.Generator) -> Values:
     return min(error, 1.0), {"small": 0.2, "deep": 0.9, "wide": 0.6}[kind] * size
 
 
-def _front(points: np.ndarray, reference: tuple[float, float]) -> float:
+def _front(points: np.ndarray, reference: tuple[float, ...]) -> float:
     """Return the share of the box below a reference that a front of two objectives dominates."""
     points = points[np.argsort(points[:, 0])]
     lowest = np.minimum.accumulate(points[:, 1])
@@ -215,5 +215,5 @@ def regret(task: Task, study: optuna.Study) -> float | None:
         return None
     values = np.array([trial.values for trial in complete])
     if not task.reference:
-        return float(values.min()) - task.minimum
-    return task.minimum - _front(np.minimum(values, task.reference), (*task.reference,))  # type: ignore[arg-type]
+        return float(values.min()) - task.best
+    return task.best - _front(np.minimum(values, task.reference), task.reference)

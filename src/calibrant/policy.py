@@ -157,7 +157,10 @@ class Policy:
         return self.forecast(self.choose(history, cube, rng, fits), history, fits)
 
     def fit(self, history: History, cube: Cube, last: Fits | None = None) -> Fits:
-        """Return the models of objectives and constraints, going on from the ``last`` fits."""
+        """Return the models of objectives, of constraints and of where evaluations fail.
+
+        The first two go on from the ``last`` fits.
+        """
         part, last, model = self._bearable(history), last or Fits(), self._model_on(cube)
         objectives = _fitted(model, _objectives(part), last.objectives)
         constraints = _fitted(model, _constraints(part), last.constraints)
