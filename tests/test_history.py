@@ -235,3 +235,9 @@ def test_what_penalised_outcomes_say_of_constraints_is_kept():
     assert fits.objectives[0].current.v.size == 5
     assert fits.constraints[0].current.v.size == 7
     assert fits.finishing.v.size == 7
+
+
+def test_thousands_of_failures_are_told_by_some_of_them():
+    fits = Policy().fit(a_history(300, failed=2000), Cube.continuous(2))
+    assert fits.finishing.v.size == 500  # as many failures as others
+    assert (fits.finishing.v > 0).sum() == 250
