@@ -53,7 +53,7 @@ forrester: $(VENV)/.figures-installed  ## Forrester with the quantile bound: sea
 	$(BIN)/python -m benchmarks.forrester.tables
 
 paper: $(VENV)/.paper-installed  ## the paper's experiments, what is missing of them; page and pictures
-	$(BIN)/calibrant paper all --folder benchmarks/paper --pictures
+	$(BIN)/python -m benchmarks.paper all --pictures
 
 # Each system beside calibrant has an environment of its own; torch goes first where it is needed.
 PEERS = $(basename $(notdir $(wildcard benchmarks/peers/environments/*.txt)))
@@ -81,7 +81,7 @@ peers: peers-environments  ## calibrant beside other systems: what is missing of
 	touch $@
 
 paper-networks: .venv-torch/.installed  ## its networks, on a GPU where torch finds one: hours without
-	.venv-torch/bin/calibrant paper cifar10 svhn --folder benchmarks/paper
+	.venv-torch/bin/python -m benchmarks.paper cifar10 svhn
 
 models: .venv-torch/.installed  ## families of models, raw and calibrated: what is missing of it, and its page (hours)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-torch/bin/python -m benchmarks.models.run

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import calibrant
-from calibrant import demo_tuning, figures
-from calibrant.demo import co2_stream
+from calibrant import figures
+from calibrant.cli import demo
+from calibrant.cli.demo import co2_stream
 
 HERE = Path(__file__).parent
 
@@ -19,9 +20,7 @@ def main() -> None:
     figure.update_layout(width=620, height=560)
     figure.write_image(HERE / "reliability.png", scale=2)
 
-    study = calibrant.minimize(
-        demo_tuning.objective(), demo_tuning.space(), demo_tuning.TRIALS, seed=0
-    )
+    study = calibrant.minimize(demo.objective(), demo.space(), demo.TRIALS, seed=0)
     found = calibrant.review(study)
     figure = figures.intervals(
         found.outcomes,

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant import Optimizer, scores
-from calibrant.acquisition import ExpectedImprovement, QuantileBound
-from calibrant.conformal import ConformalBound
+from calibrant import Optimizer
+from calibrant.acquisition import ConformalBound, ExpectedImprovement, QuantileBound
+from calibrant.evaluation import metrics
 from calibrant.models import BaggedProcesses, GaussianProcess, Kumaraswamy
-from calibrant.problems import PROBLEMS
+from calibrant.test_functions import PROBLEMS
 
 METHODS = {
     "calibrant's default": {},
@@ -39,7 +39,7 @@ def main() -> None:
         for _ in range(20):
             x = optimizer.ask()
             optimizer.tell(x, float(problem.on_cube(x)))
-        held = scores.pit_coverage(optimizer.outcomes.pits, 0.8)
+        held = metrics.pit_coverage(optimizer.outcomes.pits, 0.8)
         print(f"{name:20} {optimizer.best[1]:8.4f}   80 % intervals held {held:.0%}")
 
 

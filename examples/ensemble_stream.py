@@ -8,7 +8,8 @@ import json
 
 import numpy as np
 
-from calibrant import OnlineRecalibrator, Quantiles, recalibrator_from_dict, scores
+from calibrant import OnlineRecalibrator, Quantiles, recalibrator_from_dict
+from calibrant.evaluation import metrics
 
 rng = np.random.default_rng(0)
 r = OnlineRecalibrator()
@@ -30,6 +31,6 @@ for day in range(1500):
 
 for name, pits in (("raw", raw_pits), ("calibrated", calibrated_pits)):
     print(
-        f"{name:>10}: 80 % intervals held {scores.pit_coverage(pits, 0.8):.1%}, "
-        f"calibration score {scores.calibration_score(pits):.4f} (m = 20)"
+        f"{name:>10}: 80 % intervals held {metrics.pit_coverage(pits, 0.8):.1%}, "
+        f"calibration score {metrics.calibration_score(pits):.4f} (m = 20)"
     )

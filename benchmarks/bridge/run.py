@@ -28,9 +28,8 @@ from botorch.test_functions import Hartmann
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from benchmarks.bridge import RESULTS
-from calibrant.bridges.botorch import CalibratedModel
-from calibrant.bridges.botorch_acquisition import CalibratedLogExpectedImprovement
-from calibrant.recalibrate import LeaderRecalibrator
+from calibrant.bridges.botorch import CalibratedLogExpectedImprovement, CalibratedModel
+from calibrant.recalibration import LeaderRecalibrator
 
 REPEATS = 7
 

@@ -14,8 +14,8 @@ from plotly.subplots import make_subplots
 
 from benchmarks.forrester.problem import FOUND, LEVELS, Searched, forrester, search
 from benchmarks.forrester.run import SEEDS, load
-from calibrant.figures import PALETTE
-from calibrant.shape import compose
+from calibrant.evaluation.figures import PALETTE
+from calibrant.forecasts.residual import compose
 
 PICTURE = Path(__file__).parent / "forrester.png"
 SEARCH = ("rbf", LEVELS[1])  # model and level

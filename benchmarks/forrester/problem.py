@@ -9,19 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from calibrant import (
-    GaussianRecalibrator,
-    LeaderRecalibrator,
-    OnlineRecalibrator,
-    Recalibrator,
-    policy,
-)
-from calibrant.acquisition import Belief, Criterion, QuantileBound
-from calibrant.calibration_set import CalibrationSet
-from calibrant.cube import Cube
-from calibrant.models.gp import GaussianProcess
-from calibrant.models.kernels import RBF
-from calibrant.optimizer import Optimizer
+from calibrant import GaussianRecalibrator, LeaderRecalibrator, OnlineRecalibrator, Recalibrator
+from calibrant.acquisition import QuantileBound
+from calibrant.acquisition.base import Belief, Criterion
+from calibrant.core import Cube
+from calibrant.models import RBF, GaussianProcess
+from calibrant.recalibration.calibration_sets import CalibrationSet
+from calibrant.search import Optimizer, step
 
 MISSED = (0.6, 0.9)  # no start lies here; the minimum, −6.02074 at 0.75725, does
 FOUND = -5.9  # a lower value has found it: the other local minimum is −0.9863, at 0.1426
@@ -38,15 +32,15 @@ class Way(NamedTuple):
 MODELS = {
     "rbf": GaussianProcess(kernel=RBF(), outputs="standardise", priors=None),  # the paper's base
     "process": GaussianProcess(),
-    "default": policy.MODEL,
+    "default": step.MODEL,
 }
 # The default counts scores up to 2.5, which spoils what refits have to say; the others up to 10.
 TRUSTING = GaussianRecalibrator(strength=10.0)
 LEVELS = (0.0228, 0.1)  # of the quantile bound: mean − 2 std, and mean − 1.28 std
 WAYS = {
     "raw": Way(None, CalibrationSet("online")),
-    "default": Way(policy.RECALIBRATOR, CalibrationSet()),
-    "default-refit": Way(policy.RECALIBRATOR, CalibrationSet("leave-one-out", refit=True)),
+    "default": Way(step.RECALIBRATOR, CalibrationSet()),
+    "default-refit": Way(step.RECALIBRATOR, CalibrationSet("leave-one-out", refit=True)),
     "symmetric": Way(TRUSTING, CalibrationSet(symmetric=True)),
     "loo-refit": Way(TRUSTING, CalibrationSet("leave-one-out", refit=True)),
     "series": Way(TRUSTING, CalibrationSet("time-series")),

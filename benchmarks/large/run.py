@@ -21,9 +21,9 @@ from benchmarks.peers.adapters.worker import from_unit
 from benchmarks.peers.lines import append, read_lines
 from benchmarks.peers.suite import TASKS
 from calibrant import Optimizer
+from calibrant.cli.terminal import progress_bar
 from calibrant.models import Rotation
-from calibrant.policy import MODEL
-from calibrant.terminal import progress_bar
+from calibrant.search.step import MODEL
 
 RESULTS = Path(__file__).parent / "results" / "large.jsonl"
 PROBLEMS = ("rosenbrock-6", "levy-10, shifted 9", "ackley-20, shifted 3")

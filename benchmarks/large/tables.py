@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.large.run import ASKS, LIMITS, PROBLEMS, RESULTS, SEEDS, SIZES
+from benchmarks.paper.metrics import estimate, paired_p
 from benchmarks.peers.lines import read_lines
 from benchmarks.peers.suite import TASKS
 from calibrant.models import GaussianProcess
-from calibrant.paper.metrics import estimate, paired_p
 
 PAGE = Path(__file__).parent / "README.md"
 DEFAULT = GaussianProcess().most_outcomes

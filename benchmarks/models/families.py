@@ -15,14 +15,14 @@ import numpy as np
 
 from benchmarks.peers.adapters.worker import from_unit
 from benchmarks.peers.functions import functions, noisy
-from calibrant import scores
-from calibrant.cube import as_cube
-from calibrant.forecast import Forecast, Normal
-from calibrant.history import History
+from calibrant.core.cube import as_cube
+from calibrant.evaluation import metrics
+from calibrant.forecasts import Forecast, Normal
 from calibrant.models import GaussianProcess
-from calibrant.outcomes import Outcomes
-from calibrant.policy import MODEL, RECALIBRATOR, Policy
-from calibrant.recalibrate import ChainRecalibrator, GaussianRecalibrator, OnlineRecalibrator
+from calibrant.recalibration import ChainRecalibrator, GaussianRecalibrator, OnlineRecalibrator
+from calibrant.recalibration.score_log import ScoreLog
+from calibrant.search.history import History
+from calibrant.search.step import MODEL, RECALIBRATOR, Policy
 
 TASKS = {task.name: task for task in (*functions(), *noisy())}
 # What recalibrates the forecasts online, the same for all families since the first was run.
@@ -110,7 +110,7 @@ def search(family: str, problem: str, *, calibrated: bool, seed: int) -> dict[st
     X = cube.design("latin", FIRST, np.random.default_rng([seed, 2]))
     choose = _botorch if family.startswith("BoTorch") else _policy(FAMILIES[family](), cube)
     values, outcomes, forecasts = [], [], []
-    scored, rng = Outcomes(), np.random.default_rng(seed)
+    scored, rng = ScoreLog(), np.random.default_rng(seed)
     for step in range(BUDGET):
         if step >= FIRST:
             x, forecast = choose(X, np.array(outcomes), scored, rng, calibrated)
@@ -133,7 +133,7 @@ def _policy(model: Any, cube: Any) -> Callable[..., Chosen]:
     fits = None
 
     def choose(
-        X: np.ndarray, y: np.ndarray, scored: Outcomes, rng: np.random.Generator, calibrated: bool
+        X: np.ndarray, y: np.ndarray, scored: ScoreLog, rng: np.random.Generator, calibrated: bool
     ) -> Chosen:
         nonlocal fits
         history = replace(
@@ -153,7 +153,7 @@ def _policy(model: Any, cube: Any) -> Callable[..., Chosen]:
 
 
 def _botorch(
-    X: np.ndarray, y: np.ndarray, scored: Outcomes, rng: np.random.Generator, calibrated: bool
+    X: np.ndarray, y: np.ndarray, scored: ScoreLog, rng: np.random.Generator, calibrated: bool
 ) -> Chosen:
     """Choose as a BoTorch user would; BoTorch maximises, so outcomes change sign."""
     import torch
@@ -163,9 +163,8 @@ def _botorch(
     from botorch.optim import optimize_acqf
     from gpytorch.mlls import ExactMarginalLogLikelihood
 
-    from calibrant.bridges.botorch import CalibratedModel
-    from calibrant.bridges.botorch_acquisition import CalibratedLogExpectedImprovement
-    from calibrant.recalibrate import LeaderRecalibrator
+    from calibrant.bridges.botorch import CalibratedLogExpectedImprovement, CalibratedModel
+    from calibrant.recalibration import LeaderRecalibrator
 
     inputs, targets = torch.from_numpy(X), torch.from_numpy(-y[:, None])
     model = SingleTaskGP(inputs, targets)
@@ -192,6 +191,6 @@ def _judged(forecasts: list[tuple[Forecast, float]]) -> dict[str, list[float]]:
     for raw, outcome in forecasts:
         for kind, forecast in (("", raw), ("shown_", shown.calibrate(raw))):
             found[f"{kind}pit"].append(round(float(forecast.cdf(outcome)), 4))
-            found[f"{kind}crps"].append(float(f"{scores.crps(forecast, outcome):.4g}"))
+            found[f"{kind}crps"].append(float(f"{metrics.crps(forecast, outcome):.4g}"))
         shown = shown.observe(raw, outcome)
     return found

@@ -9,9 +9,9 @@ import numpy as np
 
 from benchmarks.models.families import BUDGET, FAMILIES, PROBLEMS, TASKS
 from benchmarks.models.run import REPETITIONS, path
+from benchmarks.paper.metrics import paired_p
 from benchmarks.peers.lines import read_lines
-from calibrant.paper.metrics import paired_p
-from calibrant.scores import calibration_score
+from calibrant.evaluation.metrics import calibration_score
 
 PAGE = Path(__file__).parent / "README.md"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmarks.paper.metrics import paired_p
 from benchmarks.peers import variants
 from benchmarks.peers.calibration import areas_and_ends, results
 from benchmarks.peers.evidence import estimate, signed
-from calibrant.paper.metrics import paired_p
 
 
 def section() -> str:

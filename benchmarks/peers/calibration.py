@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
+from benchmarks.paper.metrics import paired_p
+from benchmarks.paper.verdicts import holm
 from benchmarks.peers import variants
 from benchmarks.peers.evidence import estimate, signed
 from benchmarks.peers.regret import scales
 from benchmarks.peers.run import FIRST
-from calibrant.paper.metrics import paired_p
-from calibrant.paper.verdicts import holm
-from calibrant.scores import calibration_score
+from calibrant.evaluation.metrics import calibration_score
 
 _NAMED = 3  # tasks whose CRPS grows most
 

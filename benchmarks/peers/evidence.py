@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from calibrant.paper.metrics import Estimate
+from benchmarks.paper.metrics import Estimate
 
 DRAWS = 2000
 

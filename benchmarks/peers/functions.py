@@ -5,44 +5,44 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.peers.tasks import Task, real
-from calibrant import classics
-from calibrant.problems import PROBLEMS, Problem
+from calibrant import test_functions
+from calibrant.test_functions import PROBLEMS, Problem
 
 NOISE = 0.05  # of the spread of values in the box
 
 
 def functions() -> list[Task]:
     """Return the paper's ten, classic ones, and versions moved so that no minimum is central."""
-    paper = [p for name, p in PROBLEMS.items() if not name.startswith("gpyopt")]
+    paper = list(PROBLEMS.values())
     plain = [
-        classics.branin(),
-        classics.goldstein_price(),
-        classics.shekel(),
-        classics.hartmann(3),
-        classics.hartmann(6),
-        classics.michalewicz(2),
-        classics.michalewicz(5),
-        classics.rosenbrock(2),
-        classics.rosenbrock(6),
-        classics.styblinski_tang(2),
-        classics.styblinski_tang(10),
-        classics.levy(4),
+        test_functions.branin(),
+        test_functions.goldstein_price(),
+        test_functions.shekel(),
+        test_functions.hartmann(3),
+        test_functions.hartmann(6),
+        test_functions.michalewicz(2),
+        test_functions.michalewicz(5),
+        test_functions.rosenbrock(2),
+        test_functions.rosenbrock(6),
+        test_functions.styblinski_tang(2),
+        test_functions.styblinski_tang(10),
+        test_functions.levy(4),
     ]
     central = [
-        classics.ackley(1),
-        classics.ackley(2),
-        classics.ackley(5),
-        classics.ackley(20),
-        classics.alpine(3),
-        classics.rastrigin(1),
-        classics.rastrigin(2),
-        classics.rastrigin(6),
-        classics.levy(2),
-        classics.levy(10),
-        classics.levy(20),
-        classics.rosenbrock(10),
+        test_functions.ackley(1),
+        test_functions.ackley(2),
+        test_functions.ackley(5),
+        test_functions.ackley(20),
+        test_functions.alpine(3),
+        test_functions.rastrigin(1),
+        test_functions.rastrigin(2),
+        test_functions.rastrigin(6),
+        test_functions.levy(2),
+        test_functions.levy(10),
+        test_functions.levy(20),
+        test_functions.rosenbrock(10),
     ]
-    moved = [classics.shifted(problem, seed) for seed, problem in enumerate(central)]
+    moved = [test_functions.shifted(problem, seed) for seed, problem in enumerate(central)]
     return [task(p) for p in (*paper, *plain)] + [task(p, "moved") for p in moved]
 
 
@@ -51,11 +51,11 @@ def noisy() -> list[Task]:
     problems = [
         PROBLEMS["forrester"],
         PROBLEMS["six-hump camel"],
-        classics.branin(),
-        classics.hartmann(3),
-        classics.hartmann(6),
-        classics.shifted(classics.ackley(4), 30),
-        classics.shifted(classics.levy(6), 31),
+        test_functions.branin(),
+        test_functions.hartmann(3),
+        test_functions.hartmann(6),
+        test_functions.shifted(test_functions.ackley(4), 30),
+        test_functions.shifted(test_functions.levy(6), 31),
     ]
     return [task(p, "noisy", noise=NOISE) for p in problems]
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from benchmarks.peers import functions, live, tabular
 from benchmarks.peers.tasks import Settings, Task, choice, integer, real, when
-from calibrant import classics
-from calibrant.gaussian import FloatArray
-from calibrant.problems import Problem
+from calibrant import test_functions
+from calibrant.core.typing import FloatArray
+from calibrant.test_functions import Problem
 
 
 def held_out() -> list[Task]:
@@ -21,9 +21,9 @@ def held_out() -> list[Task]:
         functions.task(_schwefel(4)),
         functions.task(_eggholder()),
         functions.task(_dixon_price(6)),
-        functions.task(classics.shifted(_zakharov(5), 40), "moved"),
-        functions.task(classics.shifted(_griewank(8), 41), "moved"),
-        functions.task(classics.shifted(_powell(20), 42), "moved"),
+        functions.task(test_functions.shifted(_zakharov(5), 40), "moved"),
+        functions.task(test_functions.shifted(_griewank(8), 41), "moved"),
+        functions.task(test_functions.shifted(_powell(20), 42), "moved"),
         functions.task(_colville(), "noisy", noise=functions.NOISE),
         _speed_reducer(),
         tabular.mlp("phoneme", 0.0555302800),

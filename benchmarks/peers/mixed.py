@@ -7,8 +7,8 @@ from math import pi
 import numpy as np
 
 from benchmarks.peers.tasks import Settings, Task, choice, integer, real, when
-from calibrant import classics
-from calibrant.problems import PROBLEMS
+from calibrant import test_functions
+from calibrant.test_functions import PROBLEMS
 
 
 def mixed() -> list[Task]:
@@ -16,7 +16,7 @@ def mixed() -> list[Task]:
     return [_ackley(), _hartmann(), _kinds(), _vessel(), _branches(), _pipeline()]
 
 
-_ACKLEY = classics.ackley(5)
+_ACKLEY = test_functions.ackley(5)
 
 
 def _ackley() -> Task:
@@ -32,7 +32,7 @@ def _ackley() -> Task:
     return Task("ackley, 2 of 5 whole", tuple(space), value, 0.0, groups=frozenset({"mixed"}))
 
 
-_HARTMANN = classics.hartmann(6)
+_HARTMANN = test_functions.hartmann(6)
 
 
 def _hartmann() -> Task:
@@ -50,9 +50,9 @@ def _hartmann() -> Task:
 
 
 _KINDS = {
-    "branin": (classics.branin(), 100.0),
+    "branin": (test_functions.branin(), 100.0),
     "camel": (PROBLEMS["six-hump camel"], 2.0),
-    "levy": (classics.levy(2), 40.0),
+    "levy": (test_functions.levy(2), 40.0),
 }
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.peers.adapters.worker import from_unit
 from benchmarks.peers.run import FIRST, load
 from benchmarks.peers.suite import TASKS
-from calibrant.terminal import progress_bar
+from calibrant.cli.terminal import progress_bar
 
 UNITS = Path(__file__).parent / "units.json"
 SHORT = 30  # evaluations of random search that make the unit: with 100, it solves some tasks

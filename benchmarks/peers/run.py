@@ -29,7 +29,7 @@ import numpy as np
 from benchmarks.peers.lines import append, read_lines
 from benchmarks.peers.rivals import RIVALS, Rival, Run, plan
 from benchmarks.peers.suite import TASKS
-from calibrant.terminal import progress_bar
+from calibrant.cli.terminal import progress_bar
 
 RESULTS = Path(__file__).parent / "results"
 FIRST = 5

@@ -15,11 +15,12 @@ import numpy as np
 from benchmarks.peers.lines import append, read_lines
 from benchmarks.peers.suite import SUITE, TASKS
 from benchmarks.peers.variants import PAIRS, forecasts, search
-from calibrant import GaussianRecalibrator, OnlineRecalibrator, scores
-from calibrant.forecast import Forecast
-from calibrant.policy import SHOWN
-from calibrant.recalibrate import ChainRecalibrator, IdentityRecalibrator, Recalibrator
-from calibrant.terminal import progress_bar
+from calibrant import GaussianRecalibrator, OnlineRecalibrator
+from calibrant.cli.terminal import progress_bar
+from calibrant.evaluation import metrics
+from calibrant.forecasts import Forecast
+from calibrant.recalibration import ChainRecalibrator, IdentityRecalibrator, Recalibrator
+from calibrant.search.step import SHOWN
 
 RESULTS = Path(__file__).parent / "variants" / "shown.jsonl"
 SEEDS = (200, 201)
@@ -60,9 +61,9 @@ def judge(recalibrator: Recalibrator, made: list[tuple[Forecast, float]]) -> lis
         pits.append(float(forecast.cdf(outcome)))
         held.append(low <= outcome <= high)
         infinite.append(np.isinf(high - low))
-        crps.append(scores.crps(forecast, outcome))
+        crps.append(metrics.crps(forecast, outcome))
         recalibrator = recalibrator.observe(raw, outcome)
-    found = (scores.calibration_score(pits), np.mean(held), np.mean(infinite), np.mean(crps))
+    found = (metrics.calibration_score(pits), np.mean(held), np.mean(infinite), np.mean(crps))
     return [float(f"{score:.4g}") for score in found]
 
 

@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
+from benchmarks.paper.metrics import paired_p
 from benchmarks.peers import ablation, calibration, shown
 from benchmarks.peers.evidence import estimate
 from benchmarks.peers.regret import scales
 from benchmarks.peers.rivals import PARTS, RIVALS, Part, Run, plan
 from benchmarks.peers.run import FIRST, load
 from benchmarks.peers.suite import TASKS
-from calibrant.paper.metrics import paired_p
 
 README = Path(__file__).parent / "README.md"
 OURS = "calibrant"

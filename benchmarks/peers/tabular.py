@@ -13,9 +13,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from benchmarks.paper.data import find
+from benchmarks.paper.lda import GRID, read_grid
 from benchmarks.peers.tasks import Parameter, Settings, Task, choice, integer
-from calibrant.paper.data import find
-from calibrant.paper.lda import GRID, read_grid
 
 _GROUPS = frozenset({"tables"})
 
@@ -62,7 +62,7 @@ def _newsgroups() -> Task:
 
     @cache
     def table() -> dict[Place, float]:
-        packaged = resources.files("calibrant.paper") / "lda_newsgroups.jsonl"
+        packaged = resources.files("benchmarks.paper") / "lda_newsgroups.jsonl"
         with resources.as_file(packaged) as path:
             return _by_place(read_grid(path))
 

@@ -25,14 +25,15 @@ import numpy as np
 from benchmarks.peers.lines import append, read_lines
 from benchmarks.peers.run import FIRST
 from benchmarks.peers.suite import SUITE, TASKS
-from calibrant import CalibratedSampler, GaussianRecalibrator, scores
+from calibrant import CalibratedSampler, GaussianRecalibrator
 from calibrant.acquisition import ProbabilityOfImprovement, QuantileBound
-from calibrant.forecast import Forecast
+from calibrant.cli.terminal import progress_bar
+from calibrant.evaluation import metrics
+from calibrant.forecasts import Forecast
 from calibrant.models import RBF, Additive, GaussianProcess, Kernel, Matern52, Rotation
-from calibrant.policy import SHOWN
-from calibrant.recalibrate import Recalibrator
-from calibrant.study_history import Archive
-from calibrant.terminal import progress_bar
+from calibrant.recalibration import Recalibrator
+from calibrant.search.step import SHOWN
+from calibrant.studies.archive import Archive
 
 sys.path.insert(0, str(Path(__file__).parent / "adapters"))  # as the rivals' own processes have it
 from own import OptunaStudy
@@ -132,7 +133,7 @@ def _scores(forecasts: Iterable[tuple[Forecast, float]]) -> dict[str, list[float
     for raw, outcome in forecasts:
         for kind, forecast in (("", raw), ("shown_", shown.calibrate(raw))):
             found[f"{kind}pit"].append(round(float(forecast.cdf(outcome)), 4))
-            found[f"{kind}crps"].append(float(f"{scores.crps(forecast, outcome):.4g}"))
+            found[f"{kind}crps"].append(float(f"{metrics.crps(forecast, outcome):.4g}"))
         shown = shown.observe(raw, outcome)
     return found
 

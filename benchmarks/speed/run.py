@@ -109,8 +109,8 @@ def ask(task: dict) -> dict:
 
 def a_history(n: int):
     """Return what n random evaluations tell, and the cube they are on."""
-    from calibrant.cube import Cube
-    from calibrant.history import History
+    from calibrant.core import Cube
+    from calibrant.search.history import History
 
     X = np.random.default_rng(0).random((n, DIM))
     Y = np.array([[hartmann(x)] for x in X])
@@ -119,7 +119,7 @@ def a_history(n: int):
 
 def refit(task: dict) -> dict:
     """Time fitting hyper-parameters again, from where they were a tenth fewer outcomes ago."""
-    from calibrant.policy import Policy
+    from calibrant.search.step import Policy
 
     history, cube = a_history(task["n"])
     known = int(task["n"] / 1.1)
@@ -137,7 +137,7 @@ def refit(task: dict) -> dict:
 
 def overhead(task: dict) -> dict:
     """Time choosing from one history, calibrated and not, in turns."""
-    from calibrant.policy import Policy
+    from calibrant.search.step import Policy
 
     history, cube = a_history(task["n"])
     policies = {"calibrated": Policy(), "uncalibrated": Policy(recalibrator=None)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import calibrant
-from calibrant.demo import autoregression, co2_stream
+from calibrant.cli.demo import autoregression, co2_stream
 
 
 def _series(dataset: str, column: str | None = None) -> np.ndarray:

@@ -20,7 +20,7 @@ from scipy.special import ndtr
 import calibrant
 from benchmarks.streams.methods import LEVELS, METHODS, RAW
 from benchmarks.streams.streams import STREAMS
-from calibrant.gaussian import EDGE_SCORE
+from calibrant.core.normal import EDGE_SCORE
 
 RESULTS = Path(__file__).parent / "results"
 RATES = (0.01, 0.05, 0.2, 1.0)

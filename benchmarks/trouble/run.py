@@ -23,7 +23,7 @@ from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
 from benchmarks.peers.lines import append, read_lines
 from benchmarks.trouble.tasks import TASKS, Failure, regret
 from calibrant import CalibratedSampler
-from calibrant.terminal import progress_bar
+from calibrant.cli.terminal import progress_bar
 
 RESULTS = Path(__file__).parent / "results" / "trouble.jsonl"
 SYSTEMS: dict[str, type[BaseSampler]] = {

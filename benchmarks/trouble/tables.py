@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.paper.metrics import paired_p
 from benchmarks.peers.evidence import estimate, signed
 from benchmarks.trouble.run import REPETITIONS, SYSTEMS, TRIALS, results
 from benchmarks.trouble.tasks import TASKS
-from calibrant.paper.metrics import paired_p
 
 Regrets = dict[str, dict[str, dict[int, float]]]  # system → task → seed → normalised regret
 

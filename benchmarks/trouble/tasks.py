@@ -17,8 +17,7 @@ from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
 from optuna.pruners import SuccessiveHalvingPruner as Halving
 from optuna.trial import Trial
 
-from calibrant.classics import branin, hartmann
-from calibrant.problems import Problem
+from calibrant.test_functions import Problem, branin, hartmann
 
 Values = float | tuple[float, ...]
 Objective = Callable[[Trial, np.random.Generator], Values]

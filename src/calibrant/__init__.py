@@ -1,118 +1,128 @@
 """calibrant: Bayesian optimisation whose error bars are true.
 
-The recalibration library: any forecast in, a calibrated one out, on any stream of data.
+A *forecast* Q is recalibrated by a *recalibrator* R, learned online, so that 80 % intervals hold
+80 % of the time. The calibrated forecast is Q∘R:
 
-    forecast ──────────────┬─▶ r.calibrate(forecast) ──▶ calibrated forecast: quantiles Q∘R
+    forecast ──────────────┬─▶ r.calibrate(forecast) ──▶ calibrated forecast
     (raw, made before y)   │         ▲
                            ▼         │
     outcome y ──▶ score of y ──▶ r = r.observe(forecast, y)
 
-A *forecast* maps outcomes to normal scores and back (:mod:`calibrant.forecast`). A *recalibrator*
-R (:mod:`calibrant.recalibrate`) is a fold over scores. Its *shape* (:mod:`calibrant.shape`) is one
-univariate distribution that turns every raw forecast into a calibrated one.
+A search stands on that. One step, and the rooms that it goes through:
 
-The optimiser stands on it: one step of a search (:mod:`calibrant.policy`) is
-
-    outcomes so far ──▶ model.fit ──▶ belief ──┐
-    calibration set ──▶ recalibrator ─▶ shape ─┴─▶ acquisition ──▶ argmax ──▶ next point,
-                                                                with its raw forecast
+    studies   ──▶ search      ──▶ models         ──▶ recalibration ──▶ acquisition ──▶ search
+    trials        history         fit: a belief      its residual      a criterion     argmax: a
+    and storage   (X, y)          about y                                              suggestion
 
 behind ask and tell (:class:`Optimizer`), Optuna (:class:`CalibratedSampler`), one call
 (:func:`minimize`) or the command line (``calibrant tune``).
+
+The rooms, each of which knows only those before it:
+:mod:`~calibrant.core`, :mod:`~calibrant.forecasts`, :mod:`~calibrant.models`,
+:mod:`~calibrant.recalibration`, :mod:`~calibrant.acquisition` beside :mod:`~calibrant.evaluation`,
+:mod:`~calibrant.search`, :mod:`~calibrant.studies`, :mod:`~calibrant.bridges` and
+:mod:`~calibrant.cli`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from calibrant.calibration_set import CalibrationSet
-from calibrant.forecast import Forecast, Mixture, Normal
-from calibrant.optimizer import Optimizer
-from calibrant.outcomes import Outcomes
-from calibrant.quantiles import Quantiles
-from calibrant.recalibrate import (
-    ChainRecalibrator,
-    GaussianRecalibrator,
-    IdentityRecalibrator,
-    IsotonicRecalibrator,
-    LeaderRecalibrator,
-    OnlineRecalibrator,
-    Recalibrator,
-    RegressionRecalibrator,
-    recalibrator_from_dict,
-)
-from calibrant.scipy_forecast import ScipyForecast
-from calibrant.stream import Replay, replay
-
-if TYPE_CHECKING:
-    from calibrant import (
-        acquisition,
-        adaptive,
-        classics,
-        conformal,
-        figures,
-        models,
-        outcomes,
-        problems,
-        scores,
-    )
-    from calibrant.sampler import CalibratedSampler
-    from calibrant.storage import StorageLost
-    from calibrant.study_review import review
-    from calibrant.tune import minimize
-
 __version__ = "0.3.0"
 
-__all__ = [
-    "CalibratedSampler",
-    "CalibrationSet",
-    "ChainRecalibrator",
-    "Forecast",
-    "GaussianRecalibrator",
-    "IdentityRecalibrator",
-    "IsotonicRecalibrator",
-    "LeaderRecalibrator",
-    "Mixture",
-    "Normal",
-    "OnlineRecalibrator",
-    "Optimizer",
-    "Outcomes",
-    "Quantiles",
-    "Recalibrator",
-    "RegressionRecalibrator",
-    "Replay",
-    "ScipyForecast",
-    "StorageLost",
-    "acquisition",
-    "adaptive",
-    "classics",
-    "conformal",
-    "figures",
-    "minimize",
-    "models",
-    "outcomes",
-    "problems",
-    "recalibrator_from_dict",
-    "replay",
-    "review",
-    "scores",
-]
-
-# What needs Optuna is loaded when it is first used; so is plotly, with the figures.
-_NAMES = {
-    "CalibratedSampler": "calibrant.sampler",
-    "StorageLost": "calibrant.storage",
-    "minimize": "calibrant.tune",
-    "review": "calibrant.study_review",
+# The public API: each name, and the room that it is loaded from when it is first used. So
+# `import calibrant` loads neither Optuna nor plotly.
+_HOMES = {
+    # forecasts
+    "Forecast": "forecasts",
+    "Mixture": "forecasts",
+    "Normal": "forecasts",
+    "Quantiles": "forecasts",
+    "ScipyForecast": "forecasts",
+    # recalibrators, and what they learn from
+    "CalibrationSet": "recalibration",
+    "ChainRecalibrator": "recalibration",
+    "GaussianRecalibrator": "recalibration",
+    "IdentityRecalibrator": "recalibration",
+    "IsotonicRecalibrator": "recalibration",
+    "LeaderRecalibrator": "recalibration",
+    "OnlineRecalibrator": "recalibration",
+    "Recalibrator": "recalibration",
+    "RegressionRecalibrator": "recalibration",
+    "ScoreLog": "recalibration",
+    "recalibrator_from_dict": "recalibration",
+    # streams
+    "Replay": "evaluation",
+    "replay": "evaluation",
+    # searches
+    "Axis": "core",
+    "Cube": "core",
+    "Optimizer": "search",
+    # studies
+    "CalibratedSampler": "studies",
+    "Review": "studies",
+    "StorageLost": "studies",
+    "minimize": "studies",
+    "open_storage": "studies",
+    "review": "studies",
 }
-_MODULES = ("adaptive", "classics", "conformal", "figures", "problems", "scores")
+_MODULES = {
+    "acquisition": "acquisition",
+    "figures": "evaluation.figures",
+    "forecasts": "forecasts",
+    "metrics": "evaluation.metrics",
+    "models": "models",
+    "recalibration": "recalibration",
+    "test_functions": "test_functions",
+}
+
+__all__ = sorted([*_HOMES, *_MODULES])
+
+if TYPE_CHECKING:  # the same table for type checkers; a test holds the two together
+    from calibrant import acquisition as acquisition
+    from calibrant import forecasts as forecasts
+    from calibrant import models as models
+    from calibrant import recalibration as recalibration
+    from calibrant import test_functions as test_functions
+    from calibrant.core import Axis as Axis
+    from calibrant.core import Cube as Cube
+    from calibrant.evaluation import Replay as Replay
+    from calibrant.evaluation import figures as figures
+    from calibrant.evaluation import metrics as metrics
+    from calibrant.evaluation import replay as replay
+    from calibrant.forecasts import Forecast as Forecast
+    from calibrant.forecasts import Mixture as Mixture
+    from calibrant.forecasts import Normal as Normal
+    from calibrant.forecasts import Quantiles as Quantiles
+    from calibrant.forecasts import ScipyForecast as ScipyForecast
+    from calibrant.recalibration import CalibrationSet as CalibrationSet
+    from calibrant.recalibration import ChainRecalibrator as ChainRecalibrator
+    from calibrant.recalibration import GaussianRecalibrator as GaussianRecalibrator
+    from calibrant.recalibration import IdentityRecalibrator as IdentityRecalibrator
+    from calibrant.recalibration import IsotonicRecalibrator as IsotonicRecalibrator
+    from calibrant.recalibration import LeaderRecalibrator as LeaderRecalibrator
+    from calibrant.recalibration import OnlineRecalibrator as OnlineRecalibrator
+    from calibrant.recalibration import Recalibrator as Recalibrator
+    from calibrant.recalibration import RegressionRecalibrator as RegressionRecalibrator
+    from calibrant.recalibration import ScoreLog as ScoreLog
+    from calibrant.recalibration import recalibrator_from_dict as recalibrator_from_dict
+    from calibrant.search import Optimizer as Optimizer
+    from calibrant.studies import CalibratedSampler as CalibratedSampler
+    from calibrant.studies import Review as Review
+    from calibrant.studies import StorageLost as StorageLost
+    from calibrant.studies import minimize as minimize
+    from calibrant.studies import open_storage as open_storage
+    from calibrant.studies import review as review
 
 
 def __getattr__(name: str) -> Any:
-    if name in _NAMES:
-        return getattr(import_module(_NAMES[name]), name)
-    if name in _MODULES:
-        return import_module(f"calibrant.{name}")
-    raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
+    if name in _HOMES:
+        value = getattr(import_module(f"calibrant.{_HOMES[name]}"), name)
+    elif name in _MODULES:
+        value = import_module(f"calibrant.{_MODULES[name]}")
+    else:
+        raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
+    globals()[name] = value  # the next look-up finds it at once
+    return value
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,5 @@
 """``python -m calibrant``: the command line."""
 
-from calibrant.cli import app
+from calibrant.cli.main import app
 
 app()

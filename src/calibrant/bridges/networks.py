@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant import checks
 from calibrant.bridges.training import (
     Layers,
     Networks,
@@ -30,13 +29,15 @@ from calibrant.bridges.training import (
     tensor,
     torch,
 )
-from calibrant.forecast import Forecast, Normal
-from calibrant.gaussian import FloatArray
+from calibrant.core import validate
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.base import Forecast
+from calibrant.forecasts.mapped import transformed
+from calibrant.forecasts.normal import Normal
+from calibrant.forecasts.output_maps.power import MonotoneMap, fit_map
 from calibrant.models.gp import factor, inverse_factor
 from calibrant.models.likelihood import Priors
 from calibrant.models.protocol import Posterior
-from calibrant.transformed import transformed
-from calibrant.transforms import MonotoneMap, fit_map
 
 _LEAST_VARIANCE = 1e-3  # of a member, whose likelihood is unbounded where it meets an outcome
 _RATIOS = np.geomspace(1e-6, 10.0, 200)  # of noise to signal: the evidence is flat between two
@@ -69,11 +70,11 @@ class DeepEnsemble(Networks):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.at_least("members", self.members, 2)
+        validate.at_least("members", self.members, 2)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> FittedEnsemble:
         """Return the ensemble fitted to outcomes y at the rows of X."""
-        X, y = checks.training_data(X, y)
+        X, y = validate.training_data(X, y)
         outputs = fit_map(self.outputs, y)
         v = outputs(y)
         layers = self._ensemble(X, v, np.ones((self.members, y.size), dtype=bool))
@@ -156,7 +157,7 @@ class BayesianLastLayer(Networks):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> FittedLastLayer:
         """Return the network fitted to outcomes y at the rows of X."""
-        X, y = checks.training_data(X, y)
+        X, y = validate.training_data(X, y)
         outputs = fit_map(self.outputs, y)
         v = outputs(y)
         layers = self._network(X, v, np.ones((1, y.size), dtype=bool))
@@ -196,7 +197,7 @@ class FittedLastLayer:
 
     def posterior(self, X: ArrayLike) -> Posterior:
         """Return mean and std of the function, without noise, in the model's units."""
-        X = checks.finite("X", X).copy()  # the caller may write to it before the pullback
+        X = validate.finite("X", X).copy()  # the caller may write to it before the pullback
         phi = _features(self.layers, X)[0]
         spread = phi @ self.W.T
         std = np.sqrt(np.einsum("ij,ij->i", spread, spread))

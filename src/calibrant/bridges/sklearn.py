@@ -27,12 +27,13 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 
-from calibrant import checks
-from calibrant.forecast import Forecast, Normal
-from calibrant.gaussian import FloatArray
-from calibrant.quantiles import Quantiles
-from calibrant.transformed import transformed
-from calibrant.transforms import MonotoneMap, Outputs, fit_map
+from calibrant.core import validate
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.base import Forecast
+from calibrant.forecasts.mapped import transformed
+from calibrant.forecasts.normal import Normal
+from calibrant.forecasts.output_maps.power import MonotoneMap, Outputs, fit_map
+from calibrant.forecasts.quantiles import Quantiles
 
 # The least std, as a share of that of outcomes: a regressor that is certain is so by rounding.
 _LEAST_STD = 1e-6
@@ -62,14 +63,14 @@ class GaussianRegressor:
                 "single quantiles use QuantileRegressors, for forests Forest."
             )
         if not isinstance(self.outputs, MonotoneMap):
-            outputs = checks.choice("outputs", Outputs, self.outputs)
+            outputs = validate.choice("outputs", Outputs, self.outputs)
             if outputs is Outputs.TANH:
                 raise ValueError('`outputs="tanh"` is learned with the model, which is not ours.')
             object.__setattr__(self, "outputs", outputs)
 
     def fit(self, X: FloatArray, y: FloatArray) -> GaussianRegressor:
         """Return a fitted copy."""
-        X, y = checks.training_data(X, y)
+        X, y = validate.training_data(X, y)
         outputs = fit_map(self.outputs, y)
         fitted = clone(self.regressor).fit(X, outputs(y))
         kind = FittedProcess if _is_process(fitted) else GaussianRegressor
@@ -140,11 +141,11 @@ class QuantileRegressors:
     def __post_init__(self) -> None:
         if len(self.regressors) < 2:
             raise ValueError("At least 2 levels are needed to make a distribution.")
-        checks.levels_grid(sorted(self.regressors))
+        validate.levels_grid(sorted(self.regressors))
 
     def fit(self, X: FloatArray, y: FloatArray) -> QuantileRegressors:
         """Return a fitted copy."""
-        X, y = checks.training_data(X, y)
+        X, y = validate.training_data(X, y)
         size = _size(y)
         fitted = {p: clone(r).fit(X, y / size) for p, r in self.regressors.items()}
         return QuantileRegressors(fitted, size, _unit(y / size))
@@ -207,11 +208,11 @@ class Forest:
                 "`regressor` must be a RandomForestRegressor or an ExtraTreesRegressor, but got "
                 f"{type(self.regressor).__name__}."
             )
-        checks.positive("least_spread", self.least_spread)
+        validate.positive("least_spread", self.least_spread)
 
     def fit(self, X: FloatArray, y: FloatArray) -> FittedForest:
         """Return a fitted copy."""
-        X, y = checks.training_data(X, y)
+        X, y = validate.training_data(X, y)
         size = _size(y)
         v = y / size
         forest = clone(self.regressor).fit(X, v)

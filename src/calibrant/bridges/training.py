@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant import checks
-from calibrant.gaussian import FloatArray
-from calibrant.transforms import MonotoneMap, Outputs
+from calibrant.core import validate
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.output_maps.power import MonotoneMap, Outputs
 
 try:
     import torch as torch  # networks.py has it from here, with the message below
@@ -46,12 +46,12 @@ class Networks:
         object.__setattr__(self, "hidden", tuple(self.hidden))
         if not self.hidden or min(self.hidden) < 1:
             raise ValueError(f"`hidden` must be widths of 1 or more, but got {self.hidden}.")
-        checks.at_least("steps", self.steps, 1)
-        checks.positive("frequency", self.frequency)
-        checks.positive("rate", self.rate)
-        checks.not_negative("decay", self.decay)
+        validate.at_least("steps", self.steps, 1)
+        validate.positive("frequency", self.frequency)
+        validate.positive("rate", self.rate)
+        validate.not_negative("decay", self.decay)
         if not isinstance(self.outputs, MonotoneMap):
-            object.__setattr__(self, "outputs", checks.choice("outputs", Outputs, self.outputs))
+            object.__setattr__(self, "outputs", validate.choice("outputs", Outputs, self.outputs))
         if self.outputs is Outputs.TANH:
             raise ValueError('A Gaussian process learns `outputs="tanh"`; a network needs another.')
         try:
@@ -133,7 +133,7 @@ def last_layer(layers: Layers, x: Any) -> Any:
 
 def points(layers: Layers, X: ArrayLike) -> Any:
     """Return points of the shape (m, d) that they must have, where the layers are."""
-    points, columns = np.atleast_2d(checks.finite("X", X)), layers[0].shape[1] - 1
+    points, columns = np.atleast_2d(validate.finite("X", X)), layers[0].shape[1] - 1
     if points.ndim != 2 or points.shape[1] != columns:
         raise ValueError(f"`X` must have {columns} columns, but got shape {points.shape}.")
     return tensor(points, layers[0].device)

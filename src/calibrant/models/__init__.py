@@ -1,13 +1,26 @@
-"""Models of the objective: one a file."""
+"""Models of the objective: ``fit(X, y)`` gives a belief, which forecasts outcomes.
 
-from calibrant.models.additive import Additive
+Owns: what a model is (:mod:`~calibrant.models.protocol`), Gaussian processes with their kernels,
+hyper-parameters and output maps, and what is made of several of them.
+May use: core, forecasts.
+Public names: below; the kernels also in :mod:`calibrant.models.kernels`.
+"""
+
 from calibrant.models.bagging import BaggedProcesses
 from calibrant.models.gp import FittedGP, GaussianProcess
-from calibrant.models.kernels import RBF, Kernel, Linear, Matern32, Matern52, Periodic
+from calibrant.models.kernels import (
+    RBF,
+    Additive,
+    Kernel,
+    Kumaraswamy,
+    Linear,
+    Matern32,
+    Matern52,
+    Periodic,
+)
 from calibrant.models.likelihood import Priors
 from calibrant.models.protocol import FittedModel, Model
 from calibrant.models.rotation import Rotation
-from calibrant.models.warping import Kumaraswamy
 
 __all__ = [
     "RBF",

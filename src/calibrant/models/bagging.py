@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant import checks
-from calibrant.forecast import Forecast, Normal
-from calibrant.gaussian import FloatArray
+from calibrant.core import validate
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.base import Forecast
+from calibrant.forecasts.mapped import transformed
+from calibrant.forecasts.normal import Normal
+from calibrant.forecasts.output_maps.power import MonotoneMap, Outputs, fit_map
 from calibrant.models.gp import FittedGP, GaussianProcess, factor
 from calibrant.models.protocol import Posterior
-from calibrant.transformed import transformed
-from calibrant.transforms import MonotoneMap, Outputs, fit_map
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class BaggedProcesses:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        checks.at_least("members", self.members, 2)
+        validate.at_least("members", self.members, 2)
         if self.model.outputs is Outputs.TANH:
             raise ValueError('Members share one output map, which `outputs="tanh"` cannot give.')
 
@@ -51,7 +52,7 @@ class BaggedProcesses:
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> FittedBag:
         """Return the ensemble fitted to outcomes y at the rows of X."""
-        X, y = checks.training_data(X, y)
+        X, y = validate.training_data(X, y)
         # One map for all: members are added up, which takes the same units.
         shared = fit_map(self.model.outputs, y)
         member = replace(self.model, outputs=shared)

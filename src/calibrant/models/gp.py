@@ -25,21 +25,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from calibrant import checks
-from calibrant.forecast import Forecast, Normal
-from calibrant.gaussian import FloatArray
-from calibrant.models.kernels import Kernel, Matern52, WithInputs
+from calibrant.core import validate
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.base import Forecast
+from calibrant.forecasts.mapped import transformed
+from calibrant.forecasts.normal import Normal
+from calibrant.forecasts.output_maps.power import MonotoneMap, Outputs, PowerMap, fit_map
+from calibrant.forecasts.output_maps.tanh import TanhMap
+from calibrant.models.kernels.base import Kernel, WithInputs
+from calibrant.models.kernels.stationary import Matern52
 from calibrant.models.likelihood import (
     Priors,
     most_probable,
     negative_log_posterior,
     parameter_names,
 )
-from calibrant.models.output_warping import most_probable_warp
+from calibrant.models.output_map_fit import most_probable_warp
 from calibrant.models.protocol import Posterior
-from calibrant.tanh_map import TanhMap
-from calibrant.transformed import transformed
-from calibrant.transforms import MonotoneMap, Outputs, PowerMap, fit_map
 
 # Hyper-parameters and output map are fitted again when the number of outcomes has grown by this
 # share since last time: at each step up to 20 outcomes, every tenth at 200.
@@ -59,7 +61,7 @@ class GaussianProcess:
     """A Gaussian process to be fitted.
 
     Args:
-        kernel: the correlation function, from :mod:`calibrant.models.kernels`.
+        kernel: the correlation function, from :mod:`calibrant.models.kernels.stationary`.
         outputs: the units to work in: "yeo-johnson", "box-cox", "log", "standardise", or "tanh",
             a warp learned together with the hyper-parameters. Or a map that is known already.
         priors: beliefs about hyper-parameters; None for plain maximum likelihood.
@@ -75,11 +77,11 @@ class GaussianProcess:
     most_outcomes: int = 2000
 
     def __post_init__(self) -> None:
-        checks.at_least("most_outcomes", self.most_outcomes, 2)
+        validate.at_least("most_outcomes", self.most_outcomes, 2)
         if not isinstance(self.outputs, MonotoneMap):
-            object.__setattr__(self, "outputs", checks.choice("outputs", Outputs, self.outputs))
+            object.__setattr__(self, "outputs", validate.choice("outputs", Outputs, self.outputs))
         if self.noise is not None:
-            checks.not_negative("noise", self.noise)
+            validate.not_negative("noise", self.noise)
 
     def with_labels(self, columns: tuple[int, ...]) -> GaussianProcess:
         """Return the process, told which columns are labels, unless it knows of some."""
@@ -96,14 +98,14 @@ class GaussianProcess:
             noise: standard deviation of the noise of each outcome, where it is known; instead of
                 the one for all.
         """
-        X, y = checks.training_data(X, y)
+        X, y = validate.training_data(X, y)
         return self._learned(X, y, noise, warm=None)
 
     def log_likelihood(
         self, X: ArrayLike, y: ArrayLike, theta: FloatArray
     ) -> tuple[float, FloatArray]:
         """Return log p(y | theta) of outcomes in the model's units, and its gradient by theta."""
-        X, y = checks.training_data(X, y)
+        X, y = validate.training_data(X, y)
         variances = self._noise_variances(y, None, PowerMap())
         loss, gradient = negative_log_posterior(self.kernel, X, y, variances, None)(theta)
         return -loss, -gradient
@@ -112,8 +114,8 @@ class GaussianProcess:
         self, theta: ArrayLike, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None
     ) -> FittedGP:
         """Return the process with hyper-parameters as given, conditioned on outcomes."""
-        X, y = checks.training_data(X, y)
-        theta = checks.finite("theta", theta)
+        X, y = validate.training_data(X, y)
+        theta = validate.finite("theta", theta)
         names = parameter_names(self.kernel, X.shape[1], noise is None and self.noise is None)
         if theta.shape != (len(names),):
             raise ValueError(f"`theta` holds the logarithms of {names}, but got {theta.shape}.")
@@ -163,7 +165,7 @@ class GaussianProcess:
         given = self.noise if noise is None else noise
         if given is None:
             return None
-        std = checks.not_negative("noise", given)
+        std = validate.not_negative("noise", given)
         if std.shape not in ((), y.shape):
             raise ValueError(f"One `noise`, or one an outcome, but got {std.shape} for {y.shape}.")
         return _in_model_units(std, outputs.slope(y))
@@ -289,7 +291,7 @@ class FittedGP:
         Rows are appended to what is known; now and then, as their number grows, hyper-parameters
         and output map are fitted again.
         """
-        X, y = checks.training_data(X, y)
+        X, y = validate.training_data(X, y)
         if self.X.shape[1] != X.shape[1]:
             raise ValueError(
                 f"`X` must have {self.X.shape[1]} columns as before, but got shape {X.shape}."
@@ -336,7 +338,7 @@ class FittedGP:
 
     def points(self, X: ArrayLike) -> FloatArray:
         """Return points to forecast, of the shape (m, d) that they must have."""
-        points = np.atleast_2d(checks.finite("X", X))
+        points = np.atleast_2d(validate.finite("X", X))
         if points.ndim != 2 or points.shape[1] != self.X.shape[1]:
             raise ValueError(
                 f"`X` must have {self.X.shape[1]} columns, but got shape {points.shape}."

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
-from calibrant.gaussian import LOG_SQRT_2PI, FloatArray
-from calibrant.models.kernels import Kernel
+from calibrant.core.normal import LOG_SQRT_2PI
+from calibrant.core.typing import FloatArray
+from calibrant.models.kernels.base import Kernel
 
 _BOUNDS = {  # of the parameters themselves; standardised outcomes on the unit cube
     "lengthscale": (5e-3, 1e2),
@@ -42,8 +43,8 @@ class Priors:
     """Log-normal beliefs about hyper-parameters: medians, and standard deviations of the logarithm.
 
     The median lengthscale grows with √dim, as distances in the unit cube do; that of the effects of
-    single inputs (:class:`~calibrant.models.additive.Additive`) does not. An infinite standard
-    deviation means no belief at all; the median is then only where a search for it starts.
+    single inputs (:class:`~calibrant.models.Additive`) does not. An infinite standard deviation
+    means no belief at all; the median is then only where a search for it starts.
     Parameters of other names, which a kernel of your own may have, are taken to be about 1.
     """
 

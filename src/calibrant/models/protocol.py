@@ -12,8 +12,8 @@ from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 from numpy.typing import ArrayLike
 
-from calibrant.forecast import Forecast
-from calibrant.gaussian import FloatArray
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.base import Forecast
 
 
 class FittedModel(Protocol):

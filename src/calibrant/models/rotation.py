@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
 
-from calibrant import checks
-from calibrant.forecast import Forecast
-from calibrant.gaussian import FloatArray
+from calibrant.core import validate
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.base import Forecast
 from calibrant.models.gp import FittedGP, GaussianProcess
 from calibrant.models.protocol import Posterior
 
@@ -52,7 +52,7 @@ class Rotation:
     def _at_turn(
         self, X: ArrayLike, y: ArrayLike, known: tuple[FittedGP | None, ...]
     ) -> FittedRotation:
-        X, y = checks.training_data(X, y)
+        X, y = validate.training_data(X, y)
         turn = y.size % len(self.processes)
         before = known[turn]
         current = self.processes[turn].fit(X, y) if before is None else before.refit(X, y)

@@ -1,0 +1,153 @@
+"""Sections beyond the paper's tables and figures: its theorem, and where calibration helps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.paper import metrics, theorem
+from benchmarks.paper.experiments import CALIBRATED, RAW, Experiment
+from benchmarks.paper.metrics import compare, estimate
+from benchmarks.paper.section import Section, Table, mean, present, summary
+from benchmarks.paper.texts import text_of
+from benchmarks.paper.words import Runs, interval, number, p_value
+
+
+def write_theorem(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Section:
+    """Write about Theorem 1."""
+    ratios = [f"r = {ratio:g}" for ratio in metrics.RATIOS]
+    head = ("forecasts of", "", *ratios, "infinite expectation")
+    allowed = 1.0 / np.array(metrics.RATIOS)
+    rows = [("", "bound 1/r", *(number(float(share)) for share in allowed), "")]
+    shares: dict[str, list[tuple[str, dict[str, Any]]]] = {
+        "streams": [(s.name, theorem.shares(s)._asdict()) for s in theorem.streams()],
+        "searches": [
+            (
+                f"search: {title}",
+                {
+                    which: np.mean(
+                        [metrics.exceedances(r, which) for r in part[CALIBRATED].values()], axis=0
+                    )
+                    for which in ("raw", "calibrated")
+                },
+            )
+            for title, part in runs.items()
+        ],
+    }
+    said, kept = [], True
+    for kind, found in shares.items():
+        broken = {"raw": 0, "calibrated": 0}
+        for title, seen in found:
+            for which, share in seen.items():
+                rows.append((title, which, *(number(float(one)) for one in share)))
+                broken[which] += int(np.any(share[:-1] > allowed + _SLACK))
+        kept &= broken["calibrated"] == 0
+        said.append(
+            f"of {len(found)} {kind} {broken['raw']} break the bound before calibration and "
+            f"{broken['calibrated']} after"
+        )
+    word = "Reproduced" if kept else "Not reproduced"
+    conclusion = f"**{word}**: {'; '.join(said)} (by more than {_SLACK})."
+    return Section(name, experiment.title, text_of(name), [Table(head, rows)], None, conclusion)
+
+
+_SLACK = 0.01  # the theorem is about the long run
+
+
+def write_where(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Section:
+    """Write about where calibration helps, all problems together and each by itself."""
+    head = (
+        "model", "acquisition", "method", "repetitions", "better in", "worse in",
+        "a, before → after", "difference", "p", "calibration score, before → after",
+        "80 % hold, before → after",
+    )  # fmt: skip
+    groups: dict[tuple[str, str, str], list[tuple[Runs, str]]] = {}
+    for block in present(experiment, runs):
+        setup, part = block.rows[RAW], runs[block.title]
+        for label in part:
+            if label != RAW:
+                key = (setup.model, setup.acquisition.upper(), label)
+                groups.setdefault(key, []).append((part, label))
+    rows = []
+    for (model, acquisition, label), parts in groups.items():
+        seen = [compare(part[label], part[RAW]) for part, _ in parts]
+        areas = [
+            (metrics.area(part[label][seed]), metrics.area(part[RAW][seed]))
+            for part, _ in parts
+            for seed in sorted(part[label].keys() & part[RAW].keys())
+        ]
+        ours, theirs = np.array(areas).T
+        before, after, held_before, held_after = (
+            float(np.mean([mean(part[which], measure) for part, _ in parts]))
+            for measure in (metrics.calibration, metrics.coverage)
+            for which in (RAW, label)
+        )
+        rows.append(
+            (
+                model,
+                acquisition,
+                label,
+                str(ours.size),
+                number(float(np.mean([one.better for one in seen])), 2),
+                number(float(np.mean([one.worse for one in seen])), 2),
+                f"{number(theirs.mean())} → {number(ours.mean())}",
+                interval(estimate(ours - theirs), 4),
+                p_value(metrics.paired_p(ours, theirs)),
+                f"{number(before, 2)} → {number(after, 2)}",
+                f"{100 * held_before:.0f} % → {100 * held_after:.0f} %",
+            )
+        )
+    tables = [Table(head, rows, "All problems together"), _by_budget(experiment, runs)]
+    learned = _learned(runs)
+    if learned.rows:
+        tables.append(learned)
+    tables.append(summary(runs))
+    return Section(name, experiment.title, text_of(name), tables)
+
+
+_BUDGETS = (5, 10, 15, 25)
+
+
+def _by_budget(experiment: Experiment, runs: dict[str, Runs]) -> Table:
+    """Return how the gain depends on the problem and on the number of steps, models together."""
+    ahead: dict[tuple[str, str], list[Any]] = {}
+    for block in present(experiment, runs):
+        part = runs[block.title]
+        problem, acquisition = block.task, block.rows[RAW].acquisition.upper()
+        for seed in sorted(part[RAW].keys() & part[CALIBRATED].keys()):
+            raw, calibrated = part[RAW][seed], part[CALIBRATED][seed]
+            change = metrics.curve(calibrated) - metrics.curve(raw)
+            change = change / max(metrics.curve(raw)[0] - raw["minimum"], 1e-12)
+            ahead.setdefault((acquisition, "all"), []).append(change[1:])
+            ahead.setdefault((acquisition, problem), []).append(change[1:])
+    rows = []
+    for (acquisition, problem), changes in sorted(ahead.items(), key=lambda item: item[0][0]):
+        areas = [np.array([change[:budget].mean() for change in changes]) for budget in _BUDGETS]
+        better = f"{np.mean(areas[-1] < 0):.2f} / {np.mean(areas[-1] > 0):.2f}"
+        cells = [
+            f"{number(float(area.mean()), 4)}, p {p_value(metrics.paired_p(area, 0.0 * area))}"
+            for area in areas
+        ]
+        rows.append((acquisition, problem, str(len(changes)), better, *cells))
+    head = ("acquisition", "problem", "repetitions", "smaller / larger area")
+    budgets = tuple(f"after {budget} steps" for budget in _BUDGETS)
+    return Table(
+        (*head, *budgets), rows, "Calibrated less uncalibrated area, by problem and budget"
+    )
+
+
+def _learned(runs: dict[str, Runs]) -> Table:
+    """Return what calibration had learned by some steps."""
+    rows = []
+    for title, part in runs.items():
+        found = [
+            r for r in part[CALIBRATED].values() if "shift" in r["forecasts"].get("calibrated", {})
+        ]
+        if found:
+            read = np.array([[metrics.learned(r, step) for step in _BUDGETS] for r in found])
+            shift, scale = np.nanmedian(read, axis=0).T
+            cells = (f"{number(a, 2)}, ×{number(b, 2)}" for a, b in zip(shift, scale, strict=True))
+            rows.append((title, *cells))
+    head = ("search", *(f"step {step}" for step in _BUDGETS))
+    return Table(head, rows, "What calibration had learned: medians of shift (in std) and of scale")

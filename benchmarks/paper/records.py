@@ -1,0 +1,86 @@
+"""Results on disk: one JSON line a repetition, one file a problem; none is run twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from benchmarks.paper.search import Record
+from benchmarks.paper.setups import Setup
+
+
+class Repetition(NamedTuple):
+    """A search to be run, or found on disk."""
+
+    setup: Setup
+    seed: int
+
+
+def repetition_of(record: Record) -> Repetition:
+    """Return which search a record is of."""
+    return Repetition(Setup(record["problem"], **record["settings"]), record["seed"])
+
+
+class Records:
+    """The results in a folder.
+
+    Several processes may read it, one may write: the one that runs the searches.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._known = dict(self._read())
+
+    def __contains__(self, repetition: Repetition) -> bool:
+        return repetition in self._known
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def missing(self, wanted: Iterable[Repetition]) -> list[Repetition]:
+        """Return those that have not been run, each once."""
+        return [one for one in dict.fromkeys(wanted) if one not in self._known]
+
+    def of(self, setup: Setup) -> dict[int, Record]:
+        """Return the repetitions of a setup by their seeds."""
+        found = {r.seed: record for r, record in self._known.items() if r.setup == setup}
+        return dict(sorted(found.items()))
+
+    def add(self, record: Record) -> None:
+        """Keep a result, on disk before anything else."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"{record['problem'].replace(' ', '-')}.jsonl"
+        with path.open("a+b") as file:
+            _end_line(file)
+            file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+        self._known[repetition_of(record)] = record
+
+    def _read(self) -> Iterator[tuple[Repetition, Record]]:
+        for path in sorted(self.folder.glob("*.jsonl")):
+            lines = path.read_text(encoding="utf-8").split("\n")
+            for number, line in enumerate(lines, start=1):
+                if not line or number == len(lines):  # cut off while it was written: run again
+                    continue
+                try:
+                    record = json.loads(line)
+                    yield repetition_of(record), record
+                except (ValueError, TypeError, KeyError) as error:
+                    raise ValueError(
+                        f"Line {number} of {path} is not a search ({error}); remove it to go on."
+                    ) from error
+
+
+def _end_line(file: IO[bytes]) -> None:
+    """Drop a last line that was cut off, so that the next one is not appended to it."""
+    size = file.seek(0, 2)
+    if size == 0:
+        return
+    file.seek(size - 1)
+    if file.read(1) == b"\n":
+        return
+    file.seek(0)
+    whole = file.read()
+    file.truncate(whole.rfind(b"\n") + 1)
+    file.seek(0, 2)

@@ -1,0 +1,235 @@
+"""What the page says about each experiment: tables, a figure, and one plain verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from benchmarks.paper import charts, metrics
+from benchmarks.paper.beyond import write_theorem, write_where
+from benchmarks.paper.experiments import (
+    CALIBRATED,
+    EXPERIMENTS,
+    FIGURE_START,
+    RAW,
+    Block,
+    Experiment,
+)
+from benchmarks.paper.metrics import compare, estimate
+from benchmarks.paper.records import Records
+from benchmarks.paper.search import explore
+from benchmarks.paper.section import Section, Table, count, mean, present, summary
+from benchmarks.paper.texts import text_of
+from benchmarks.paper.verdicts import (
+    calibration_verdict,
+    leader_verdict,
+    none_verdict,
+    tally,
+    verdict,
+)
+from benchmarks.paper.words import Runs, interval, number, p_value
+
+
+def sections(records: Records, names: Collection[str] = tuple(EXPERIMENTS)) -> list[Section]:
+    """Return the sections of those experiments that have been run, in the paper's order."""
+    found = []
+    for name, experiment in EXPERIMENTS.items():
+        if name in names and (runs := _runs(records, experiment)):
+            found.append(_WRITERS[name](name, experiment, runs))
+    return found
+
+
+def _runs(records: Records, experiment: Experiment) -> dict[str, Runs]:
+    """Return the repetitions of each block that has both a raw and a calibrated one."""
+    blocks: dict[str, Runs] = {}
+    for block in experiment.blocks:
+        runs = {label: records.of(setup) for label, setup in block.rows.items()}
+        # An interrupted run leaves methods behind: what is compared is what all have run.
+        found = {label: seeds for label, seeds in runs.items() if seeds}
+        shared = set.intersection(*(set(seeds) for seeds in found.values())) if found else set()
+        if RAW in found and CALIBRATED in found and shared:
+            blocks[block.title] = {
+                label: {seed: record for seed, record in seeds.items() if seed in shared}
+                for label, seeds in found.items()
+            }
+    return blocks
+
+
+def printed(*place: str) -> Any:
+    """Return numbers of the paper by their place in its tables, or None where it has none."""
+    text = (resources.files(__package__) / "printed.json").read_text(encoding="utf-8")
+    found = json.loads(text)
+    for key in place:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
+_BASELINES = {
+    RAW: "uncalibrated",
+    CALIBRATED: "calibrated",
+    "input warping": "input_warping",
+    "output warping": "output_warping",
+    "Box-Cox": "boxcox",
+    "log": "log",
+    "bagged ensemble of 5": "bagged_5",
+}
+
+
+def _baselines(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Section:
+    head = (
+        "method", "m, ours", "m, paper", "f, ours", "f, paper", "a, ours", "a, paper",
+        "a − uncalibrated's", "p", "a − calibrated's", "p", "calibration score", "CRPS",
+    )  # fmt: skip
+    tables = []
+    for block in present(experiment, runs):
+        part = runs[block.title]
+        rows = []
+        for label, records in part.items():
+            theirs = printed("table1", *block.printed, _BASELINES.get(label, "")) or [None] * 4
+            against_raw = compare(records, part[RAW])
+            against_ours = compare(records, part[CALIBRATED])
+            found = estimate([float(metrics.curve(r)[-1]) for r in records.values()])
+            rows.append(
+                (
+                    label,
+                    interval(found),
+                    "" if theirs[0] is None else f"{number(theirs[0])} (± {theirs[1]:g})",
+                    "" if label == CALIBRATED else number(against_ours.worse, 2),
+                    "" if theirs[2] is None or label == CALIBRATED else f"{theirs[2]:g}",
+                    number(against_raw.area.mean),
+                    "" if theirs[3] is None else number(theirs[3]),
+                    "" if label == RAW else interval(against_raw.difference),
+                    "" if label == RAW else p_value(against_raw.p),
+                    "" if label == CALIBRATED else interval(against_ours.difference),
+                    "" if label == CALIBRATED else p_value(against_ours.p),
+                    number(mean(records, metrics.calibration), 2),
+                    number(mean(records, metrics.crps), 3),
+                )
+            )
+        tables.append(Table(head, rows, f"{block.title} · {count(part)} repetitions"))
+    others = [label for label in _BASELINES if label not in (RAW, CALIBRATED)]
+    said = " ".join([verdict(runs), leader_verdict(runs), tally(runs, others)])
+    return Section(name, experiment.title, text_of(name), tables, None, said)
+
+
+def _pairs(place: str) -> Callable[[str, Experiment, dict[str, Runs]], Section]:
+    def write(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Section:
+        head = (
+            "setting", "method", "repetitions", "better in", "worse in", "paper: best in",
+            "a calibrated, ours", "a uncalibrated, ours", "a, paper (calibrated, uncalibrated)",
+            "difference", "p",
+        )  # fmt: skip
+        rows = []
+        for block in present(experiment, runs):
+            part = runs[block.title]
+            for label, records in part.items():
+                if label == RAW:
+                    continue
+                theirs = printed(place, *block.printed) if label == CALIBRATED else None
+                seen = compare(records, part[RAW])
+                rows.append(
+                    (
+                        block.title,
+                        label,
+                        str(seen.repetitions),
+                        number(seen.better, 2),
+                        number(seen.worse, 2),
+                        "" if not theirs else f"{theirs[0]:g}",
+                        number(seen.area.mean),
+                        number(compare(part[RAW], records).area.mean),
+                        "" if not theirs else f"{number(theirs[1])}, {number(theirs[2])}",
+                        interval(seen.difference),
+                        p_value(seen.p),
+                    )
+                )
+        said = verdict(runs)
+        return Section(name, experiment.title, text_of(name), [Table(head, rows)], None, said)
+
+    return write
+
+
+def _drawn(
+    draw: Callable[[Mapping[str, Runs]], Any],
+    *judges: Callable[[Mapping[str, Runs]], str],
+    beside: str = RAW,
+) -> Callable[[str, Experiment, dict[str, Runs]], Section]:
+    def write(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Section:
+        said = " ".join(judge(runs) for judge in judges or (verdict,)).strip()
+        table = summary(runs, beside)
+        return Section(name, experiment.title, text_of(name), [table], draw(runs), said)
+
+    return write
+
+
+def _against_others(runs: Mapping[str, Runs]) -> str:
+    return verdict(runs, others=("conformal BO", "adaptive UCB"))
+
+
+def _forrester(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Section:
+    from scipy.stats import binomtest  # 0.3 s to load
+
+    (part,) = runs.values()
+    raw, calibrated = (
+        {seed: float(metrics.curve(r)[-1]) for seed, r in part[label].items()}
+        for label in (RAW, CALIBRATED)
+    )
+    stuck = {seed for seed, best in raw.items() if best > _FOUND}
+    freed = {seed for seed in stuck if calibrated.get(seed, 0.0) <= _FOUND}
+    lost = {seed for seed, best in calibrated.items() if best > _FOUND} - stuck
+    share = f"{len(freed)} of the {len(stuck)} searches that got stuck"
+    text = (
+        f"{text_of(name)} Of {len(raw)} uncalibrated searches {len(stuck)} never leave the local "
+        f"minimum; calibration frees {share} and loses {len(lost)} that were not."
+    )
+    changed = len(freed) + len(lost)
+    p = float(binomtest(len(freed), changed, alternative="greater").pvalue) if changed else 1.0
+    conclusion = (
+        f"**{'Reproduced only with' if p < 0.05 else 'Not reproduced, even with'}** starts that "
+        "miss the minimum and a bound at the 10 % quantile: calibration frees "
+        f"{share} and loses {len(lost)} (one-sided sign test, p {p_value(p)})."
+    )
+    if not stuck:  # and so nothing that calibration could have freed
+        conclusion = f"No verdict: of {len(raw)} uncalibrated searches none got stuck."
+    figure = _snapshots(experiment.blocks[0], part, sorted(freed))
+    return Section(name, experiment.title, text, [], figure, conclusion)
+
+
+def _snapshots(block: Block, part: Runs, seeds: Sequence[int]) -> Any:
+    """Draw the first start from which raw stays stuck and calibrated does not.
+
+    Its searches are run again. On another machine, or with another version, they may lead
+    elsewhere; then the next start is taken, and after three of them the picture is left as it is.
+    """
+    for seed in seeds[:3]:
+        again = {label: explore(block.rows[label], seed) for label in (RAW, CALIBRATED)}
+        if all(
+            np.allclose(found.y[3:], part[label][seed]["outcomes"], rtol=1e-3, atol=1e-3)
+            for label, found in again.items()
+        ):
+            return charts.snapshots(FIGURE_START, again)
+    return None
+
+
+_FOUND = -5.9  # a lower value has found Forrester's minimum; the local one is −0.986
+
+
+_WRITERS: dict[str, Callable[[str, Experiment, dict[str, Runs]], Section]] = {
+    "table1": _baselines,
+    "table2": _pairs("table2"),
+    "sensitivity": _pairs("sensitivity"),
+    "forrester": _forrester,
+    "benchmarks": _drawn(charts.curves, verdict, leader_verdict, calibration_verdict),
+    "sixhump": _drawn(charts.curves, verdict, leader_verdict, calibration_verdict),
+    "conformal": _drawn(charts.best_curves, _against_others, beside=CALIBRATED),
+    "alpine100": _drawn(charts.curves, verdict, leader_verdict, calibration_verdict),
+    "lda": _drawn(charts.improvements),
+    "lda-live": _drawn(charts.improvements),
+    "cifar10": _drawn(charts.improvements),
+    "svhn": _drawn(charts.improvements, none_verdict),
+    "theorem1": write_theorem,
+    "where": write_where,
+}

@@ -1,0 +1,146 @@
+"""One plain sentence under each table: what the numbers in it say about the paper's claim.
+
+A method is ahead of another where the bootstrap interval of the mean difference excludes zero *and*
+the paired test is significant at 5 % after Holm's correction for all comparisons of the section.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from benchmarks.paper.experiments import CALIBRATED, RAW
+from benchmarks.paper.metrics import Estimate, area, calibration, estimate, paired_p
+from benchmarks.paper.search import Record
+from benchmarks.paper.words import Runs, interval
+
+LEADER = "calibrated by the leader"
+_ENOUGH = 6  # repetitions: with fewer, no two-sided paired test can reach 5 %
+
+
+class Difference(NamedTuple):
+    """A method less another, over the repetitions that both have run."""
+
+    title: str
+    repetitions: int
+    size: Estimate
+    p: float
+
+
+def differences(
+    runs: Mapping[str, Runs],
+    method: str = CALIBRATED,
+    others: Sequence[str] = (RAW,),
+    measure: Callable[[Record], float] = area,
+) -> list[Difference]:
+    """Return how a method differs from others in each block; the same searches count once."""
+    found: dict[tuple[int, ...], Difference] = {}
+    for title, part in runs.items():
+        for other in others:
+            if method not in part or other not in part:
+                continue
+            seeds = sorted(part[method].keys() & part[other].keys())
+            if not seeds:
+                continue
+            ours, theirs = ([measure(part[which][s]) for s in seeds] for which in (method, other))
+            change = [a - b for a, b in zip(ours, theirs, strict=True)]
+            name = title if len(others) == 1 else f"{title} against {other}"
+            same = tuple(id(part[which][s]) for which in (method, other) for s in seeds)
+            found.setdefault(
+                same, Difference(name, len(seeds), estimate(change), paired_p(ours, theirs))
+            )
+    return list(found.values())
+
+
+def judged(found: Iterable[Difference]) -> tuple[list[str], list[str], list[str]]:
+    """Return the titles where a method has less, where it has more, and where neither is shown."""
+    found = list(found)
+    less, more, neither = [], [], []
+    for difference, p in zip(found, holm([one.p for one in found]), strict=True):
+        if p < 0.05 and difference.size.high < 0.0:
+            less.append(difference.title)
+        elif p < 0.05 and difference.size.low > 0.0:
+            more.append(difference.title)
+        else:
+            neither.append(difference.title)
+    return less, more, neither
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values corrected for their number, in the order given."""
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        corrected[index] = largest
+    return corrected
+
+
+def verdict(
+    runs: Mapping[str, Runs], method: str = CALIBRATED, others: Sequence[str] = (RAW,)
+) -> str:
+    """Return the verdict on the claim that calibration lowers the area under the curve."""
+    found = differences(runs, method, others)
+    if few := _too_few(found):
+        return few
+    return _said(*judged(found), "ahead", "behind")
+
+
+def leader_verdict(runs: Mapping[str, Runs]) -> str:
+    """Return the same verdict on the other reading of the paper's recalibrator."""
+    said = verdict(runs, LEADER)
+    return f"Calibrated by the leader instead: {said}"
+
+
+def calibration_verdict(runs: Mapping[str, Runs]) -> str:
+    """Return the verdict on the claim that forecasts are better calibrated."""
+    found = differences(runs, measure=lambda record: calibration(record, "calibrated"))
+    if _too_few(found):
+        return ""
+    return "Calibration error: " + _said(*judged(found), "lower", "higher")
+
+
+def none_verdict(runs: Mapping[str, Runs]) -> str:
+    """Return the verdict where the paper itself reports no improvement."""
+    found = differences(runs)
+    less, more, _ = judged(found)
+    if less or more:
+        return verdict(runs)
+    sizes = "; ".join(f"{interval(one.size)} in {one.repetitions} repetitions" for one in found)
+    return f"**Reproduced**, as far as it goes: the paper shows no improvement, nor do we: {sizes}."
+
+
+def tally(runs: Mapping[str, Runs], others: Sequence[str]) -> str:
+    """Return how often calibration is ahead of, behind or level with some other methods."""
+    found = differences(runs, others=others)
+    if _too_few(found):
+        return ""
+    ahead, behind, _ = judged(found)
+    return (
+        f"Of {len(found)} comparisons with {' · '.join(others)}, calibration is ahead in "
+        f"{len(ahead)} and behind in {len(behind)}; in the others nothing can be shown."
+    )
+
+
+def _too_few(found: Sequence[Difference]) -> str:
+    fewest = min((one.repetitions for one in found), default=0)
+    if fewest >= _ENOUGH:
+        return ""
+    return f"**No verdict** from {fewest} repetitions: with fewer than {_ENOUGH} no test can tell."
+
+
+def _said(less: list[str], more: list[str], neither: list[str], good: str, bad: str) -> str:
+    rest = []
+    if more:
+        rest.append(f"{bad} in {_listed(more)}")
+    if neither:
+        rest.append(f"no difference can be shown in {_listed(neither)}")
+    if less and not rest:
+        return f"**Reproduced**: {good} in {_listed(less)}."
+    if less:
+        return f"**Reproduced only with** {_listed(less)}; {'; '.join(rest)}."
+    return f"**Not reproduced**: {'; '.join(rest)}."
+
+
+def _listed(titles: Sequence[str]) -> str:
+    return f"{len(titles)} settings" if len(titles) > 6 else " · ".join(titles)

@@ -1,0 +1,106 @@
+"""Acquisitions: how much a point is worth evaluating, according to calibrated beliefs.
+
+Each turns a :class:`Belief` (a fitted model and the shape that recalibrates it) into a *criterion*,
+a function of points to be maximised. Gaussian models work in their own units and give gradients;
+any other model is read through the quantiles of its recalibrated forecasts, without gradients.
+
+In a model's own units g(y), expected improvement weighs improvements by g′. That is on purpose: it
+makes the criterion blind to a rescaling of the outcomes.
+Quantile bounds, probabilities and draws are the same in both units.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.core.cube import Cube
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.base import Forecast
+from calibrant.forecasts.residual import compose
+from calibrant.models.gp import FittedGP
+from calibrant.models.protocol import FittedModel, GaussianBelief
+from calibrant.models.rotation import FittedRotation
+
+# points (m, d) -> values (m,) and, unless there is none, a function for their gradients (m, d)
+Criterion = Callable[[FloatArray], tuple[FloatArray, Callable[[], FloatArray] | None]]
+
+# (mean, std) -> value and its derivatives by mean and by std, each (m,)
+Rule = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
+
+
+@dataclass(frozen=True)
+class Belief:
+    """What is believed about one outcome: a model, how to recalibrate it, and what to beat."""
+
+    fitted: FittedModel
+    shape: Forecast
+    best: float  # in the model's units if it has any, else in those of outcomes
+
+
+class Acquisition(ABC):
+    """A way to value points."""
+
+    # Whether it may learn that outcomes lie, on the whole, so many stds above their forecasts.
+    takes_shift: ClassVar[bool] = True
+
+    @abstractmethod
+    def criterion(self, belief: Belief, rng: np.random.Generator, cube: Cube) -> Criterion:
+        """Return the function of points of the cube to maximise."""
+
+
+class Pointwise(Acquisition):
+    """An acquisition that values each point by its own forecast."""
+
+    @abstractmethod
+    def rule(self, shape: Forecast, best: float) -> Rule:
+        """Return the value of location-scale forecasts mean + std·shape, with derivatives."""
+
+    @abstractmethod
+    def value(self, forecast: Forecast, best: float) -> FloatArray:
+        """Return the value of any calibrated forecasts."""
+
+    def criterion(self, belief: Belief, rng: np.random.Generator, cube: Cube) -> Criterion:
+        fitted = belief.fitted
+        if not isinstance(fitted, GaussianBelief):
+            return lambda X: (
+                self.value(compose(fitted.predict(X), belief.shape), belief.best),
+                None,
+            )
+        rule = self.rule(belief.shape, belief.best)
+
+        def evaluate(X: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray]]:
+            mean, std, pullback = fitted.posterior(X)
+            value, by_mean, by_std = rule(mean, std)
+            return value, lambda: pullback(by_mean, by_std)
+
+        return evaluate
+
+
+def process_of(belief: Belief, acquisition: Acquisition) -> FittedGP:
+    """Return the belief's model, if it is the Gaussian process that an acquisition needs."""
+    if isinstance(belief.fitted, FittedRotation):
+        return belief.fitted.current
+    if isinstance(belief.fitted, FittedGP):
+        return belief.fitted
+    raise TypeError(
+        f"`{type(acquisition).__name__}` needs a fitted GaussianProcess, but got "
+        f"{type(belief.fitted).__name__}; choose that model, or QuantileBound, which takes any."
+    )
+
+
+def total(criteria: Sequence[Criterion]) -> Criterion:
+    """Return the sum of criteria: logarithms of independent factors."""
+
+    def evaluate(X: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray] | None]:
+        values, gradients = zip(*(criterion(X) for criterion in criteria), strict=True)
+        known = [gradient for gradient in gradients if gradient is not None]
+        if len(known) < len(gradients):
+            return np.sum(values, axis=0), None
+        return np.sum(values, axis=0), lambda: np.sum([gradient() for gradient in known], axis=0)
+
+    return criteria[0] if len(criteria) == 1 else evaluate

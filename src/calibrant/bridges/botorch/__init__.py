@@ -1,0 +1,19 @@
+"""BoTorch models with calibrated posteriors, and acquisitions that read them exactly."""
+
+from calibrant.bridges.botorch.acquisition import (
+    CalibratedLogExpectedImprovement,
+    CalibratedLogProbabilityOfImprovement,
+    CalibratedUpperConfidenceBound,
+)
+from calibrant.bridges.botorch.model import CalibratedModel, loo_scores, scores
+from calibrant.bridges.botorch.posterior import CalibratedPosterior
+
+__all__ = [
+    "CalibratedLogExpectedImprovement",
+    "CalibratedLogProbabilityOfImprovement",
+    "CalibratedModel",
+    "CalibratedPosterior",
+    "CalibratedUpperConfidenceBound",
+    "loo_scores",
+    "scores",
+]

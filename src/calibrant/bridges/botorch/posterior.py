@@ -1,0 +1,231 @@
+"""Calibrated posteriors for BoTorch: Gaussian ones read through the shapes of recalibrators.
+
+A posterior with means μ, stds σ and correlated normal scores z becomes μ + σ·T(z), with T the map
+from scores to the values of the recalibrator's shape: marginals are the calibrated ones, Q∘R, and
+the scores are correlated as before (a Gaussian copula). Where all shapes are Gaussian the result is
+a Gaussian posterior again, of a subclass of BoTorch's.
+"""
+
+from __future__ import annotations
+
+import torch
+from botorch.acquisition.objective import PosteriorTransform, ScalarizedPosteriorTransform
+from botorch.posteriors import GPyTorchPosterior, Posterior, PosteriorList, TransformedPosterior
+from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
+from gpytorch.distributions import MultitaskMultivariateNormal
+from torch import Tensor
+
+from calibrant.bridges.botorch.torch_residual import TorchShapes
+from calibrant.forecasts.normal import STANDARD_NORMAL
+
+
+class CalibratedPosterior(TransformedPosterior):
+    """A Gaussian posterior read through the shapes of recalibrators, one an output.
+
+    BoTorch's analytic acquisitions look at mean and variance only, which are not all there is to
+    know here: use those of :mod:`calibrant.bridges.botorch.acquisition`, or any that draws samples.
+
+    Args:
+        posterior: what is recalibrated; its marginals must be Gaussian.
+        shapes: of its outputs.
+        outcome: BoTorch's own posterior of a model with a non-linear outcome transform, an
+            increasing map that is applied last.
+    """
+
+    def __init__(
+        self,
+        posterior: GPyTorchPosterior,
+        shapes: TorchShapes,
+        outcome: TransformedPosterior | None = None,
+    ) -> None:
+        super().__init__(posterior, self._recalibrated)
+        self.shapes, self.outcome = shapes, outcome
+        if outcome is not None and shapes.identity:  # a Gaussian: BoTorch may have closed forms
+            self._mean_transform = outcome._mean_transform
+            self._variance_transform = outcome._variance_transform
+        self.location, self.scale = _location_scale(posterior)
+
+    def _recalibrated(self, samples: Tensor) -> Tensor:
+        if self.shapes.identity:
+            return self._outcome(samples)
+        z = (samples - self.location) / self.scale
+        return self._outcome(self.location + self.scale * self.shapes.transport(z))
+
+    def _outcome(self, values: Tensor) -> Tensor:
+        return values if self.outcome is None else self.outcome._sample_transform(values)
+
+    @property
+    def mean(self) -> Tensor:
+        """The calibrated mean."""
+        if self._mean_transform is not None:
+            return super().mean
+        if self.outcome is None:
+            return self.location + self.scale * self.shapes.mean(self.location)
+        values, weights = self._nodes()
+        return (weights * values).sum(dim=0)
+
+    @property
+    def variance(self) -> Tensor:
+        """The calibrated variance."""
+        if self._variance_transform is not None:
+            return super().variance
+        if self.outcome is None:
+            return (self.scale * self.shapes.std(self.scale)) ** 2
+        values, weights = self._nodes()
+        return (weights * (values - self.mean) ** 2).sum(dim=0)
+
+    def _nodes(self) -> tuple[Tensor, Tensor]:
+        nodes, weights = self.shapes.quadrature(self.location)
+        lift = [1] * (self.location.ndim - 1)
+        values = self.location + self.scale * nodes.reshape(-1, *lift, nodes.shape[-1])
+        return self._outcome(values), weights.reshape(-1, *lift, 1)
+
+    def quantile(self, value: Tensor) -> Tensor:
+        """Return the marginals' quantiles at one level, or at several, stacked in front."""
+        if value.numel() > 1:
+            return torch.stack([self.quantile(v) for v in value], dim=0)
+        z = self.shapes.at_score(float(torch.special.ndtri(value.double())), self.location)
+        return self._outcome(self.location + self.scale * z)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """Return P(Y ≤ value) of the marginals; several values are stacked in front."""
+        if value.numel() > 1:
+            return torch.stack([self.cdf(v) for v in value], dim=0)
+        return self.shapes.cdf(self._standardised(value))
+
+    def density(self, value: Tensor) -> Tensor:
+        """Return the marginals' densities, without gradients; several are stacked in front."""
+        if value.numel() > 1:
+            return torch.stack([self.density(v) for v in value], dim=0)
+        return self.shapes.pdf(self._standardised(value)) / self.scale.detach()
+
+    def _standardised(self, value: Tensor) -> Tensor:
+        if self.outcome is not None:
+            raise NotImplementedError(
+                "The inverse of a model's outcome transform is not known here: transform the value "
+                "by it, and ask the posterior of the model without the transform."
+            )
+        return (value.to(self.location) - self.location) / self.scale
+
+
+class CalibratedGaussianPosterior(GPyTorchPosterior):
+    """A Gaussian posterior that recalibration left Gaussian."""
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """Return P(Y ≤ value) of the marginals; several values are stacked in front."""
+        if value.numel() > 1:
+            return torch.stack([self.cdf(v) for v in value], dim=0)
+        return torch.special.ndtr((value.to(self.mean) - self.mean) / self.variance.sqrt())
+
+
+def is_gaussian(posterior: Posterior) -> bool:
+    """Whether all marginals are Gaussian, perhaps under an outcome transform."""
+    if isinstance(posterior, PosteriorList):
+        return all(is_gaussian(part) for part in posterior.posteriors)
+    if type(posterior) is TransformedPosterior:
+        return is_gaussian(posterior._posterior)
+    mixture = isinstance(posterior, GaussianMixturePosterior)
+    return isinstance(posterior, GPyTorchPosterior) and not mixture
+
+
+def refuse_unless_gaussian(posterior: Posterior) -> None:
+    """Raise where marginals are not Gaussian."""
+    if not is_gaussian(posterior):
+        raise NotImplementedError(
+            f"A posterior with Gaussian marginals is needed, but the model returned a "
+            f"{type(posterior).__name__}; a fully Bayesian model or an ensemble can be "
+            "recalibrated as a calibrant model, from its quantiles."
+        )
+
+
+def refuse_other_outputs(posterior: Posterior, outputs: int) -> None:
+    """Raise where a posterior has not as many outputs as its model."""
+    found = posterior._extended_shape()[-1]
+    if found != outputs:
+        raise NotImplementedError(
+            f"The model has {outputs} outputs, but its posterior {found}: with the task as a column"
+            " of X it is not known which recalibrator to use. Leave that column out."
+        )
+
+
+def calibrated(posterior: Posterior, shapes: TorchShapes) -> Posterior:
+    """Return the recalibrated posterior, in the simplest form that is exact."""
+    refuse_unless_gaussian(posterior)
+    refuse_other_outputs(posterior, len(shapes.shapes))
+    if isinstance(posterior, PosteriorList):
+        counts = [part._extended_shape()[-1] for part in posterior.posteriors]
+        ends = torch.tensor(counts).cumsum(0).tolist()
+        parts = [
+            calibrated(part, shapes.subset(range(end - count, end)))
+            for part, count, end in zip(posterior.posteriors, counts, ends, strict=True)
+        ]
+        return PosteriorList(*parts)
+    if isinstance(posterior, TransformedPosterior):  # of a non-linear outcome transform
+        inner = posterior._posterior
+        if not isinstance(inner, GPyTorchPosterior):
+            raise NotImplementedError(
+                "Several non-linear outcome transforms, one upon the other: make them one."
+            )
+        if shapes.gaussian and not shapes.identity and type(inner) is GPyTorchPosterior:
+            unchanged = TorchShapes([STANDARD_NORMAL] * len(shapes.shapes))
+            return CalibratedPosterior(_stretched(inner, shapes), unchanged, posterior)
+        return CalibratedPosterior(inner, shapes, posterior)
+    if type(posterior) is GPyTorchPosterior and shapes.gaussian:
+        return _stretched(posterior, shapes)
+    return CalibratedPosterior(posterior, shapes)
+
+
+def unchanged(posterior: Posterior, shapes: TorchShapes) -> Posterior:
+    """Return a posterior with the same values that answers what calibrated ones do, if it can."""
+    if type(posterior) is GPyTorchPosterior:
+        return CalibratedGaussianPosterior(posterior.distribution)
+    if type(posterior) is TransformedPosterior and is_gaussian(posterior):
+        return calibrated(posterior, shapes)
+    return posterior
+
+
+def _stretched(posterior: GPyTorchPosterior, shapes: TorchShapes) -> CalibratedGaussianPosterior:
+    """Return the Gaussian posterior with means μ + a·σ and stds b·σ, for shapes N(a, b²)."""
+    joint = posterior.distribution
+    location, scale = _location_scale(posterior)
+    shift, stretch = shapes.mean(location), shapes.std(location)
+    mean = location + shift * scale
+    if not isinstance(joint, MultitaskMultivariateNormal):
+        covariance = joint.lazy_covariance_matrix * stretch**2
+        return CalibratedGaussianPosterior(type(joint)(mean.squeeze(-1), covariance))
+    points = mean.shape[-2]
+    each = stretch.repeat(points) if joint._interleaved else stretch.repeat_interleave(points)
+    covariance = joint.covariance_matrix * each[:, None] * each
+    return CalibratedGaussianPosterior(
+        MultitaskMultivariateNormal(mean, covariance, interleaved=joint._interleaved)
+    )
+
+
+def _location_scale(posterior: GPyTorchPosterior) -> tuple[Tensor, Tensor]:
+    mean, variance = posterior.mean, posterior.variance
+    if not torch.isfinite(mean).all() or not torch.isfinite(variance).all():
+        raise ValueError(
+            "A posterior's mean and variance must be finite, but the model returned NaN or inf; "
+            "look at its training data and at its fit."
+        )
+    # A variance of zero, or less by rounding, is a forecast that is sure of itself.
+    return mean, variance.clamp_min(torch.finfo(variance.dtype).tiny).sqrt()
+
+
+def transformed(posterior: Posterior, transform: PosteriorTransform) -> Posterior:
+    """Return what a posterior transform makes of a calibrated posterior, if that is known."""
+    parts = posterior.posteriors if isinstance(posterior, PosteriorList) else [posterior]
+    if not any(isinstance(part, CalibratedPosterior) for part in parts):
+        return transform(posterior)
+    linear = isinstance(transform, ScalarizedPosteriorTransform)
+    single = len(parts) == 1 and linear and transform.weights.numel() == 1
+    if not single or posterior.outcome is not None:
+        raise NotImplementedError(
+            f"What {type(transform).__name__} makes of non-Gaussian outputs has no closed form; "
+            "use an acquisition that draws samples, with an MC objective such as "
+            "LinearMCObjective, or a GaussianRecalibrator."
+        )
+    shapes = posterior.shapes
+    if transform.weights.item() < 0.0:
+        shapes = shapes.mirrored()
+    return CalibratedPosterior(transform(posterior._posterior), shapes)

@@ -1,0 +1,199 @@
+"""Shapes for torch: their curves as tables, differentiable on any device.
+
+A shape Z is one distribution of normal scores for all points, so four curves of one variable are
+all that a posterior and its acquisitions need:
+
+=============  =======================================  ==================================
+``transport``  z ↦ the value of Z whose normal score    draws: mean + std·transport(z)
+               is z
+``score``      its inverse: v ↦ Φ⁻¹(P(Z ≤ v))           probabilities, densities
+``shortfall``  v ↦ log E[(v − Z)₊]                      improvement of a minimisation
+``surplus``    v ↦ log E[(Z − v)₊]                      improvement of a maximisation
+=============  =======================================  ==================================
+
+Each is read off cubic pieces between exact values at knots that are even in asinh: within about
+1e-5 where a shape is smooth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from numpy.polynomial.hermite_e import hermegauss
+from torch import Tensor
+
+from calibrant.acquisition.residual_tables import TabulatedCurves, monotone_slopes
+from calibrant.core.normal import EDGE_SCORE, LARGEST_SCORE, density
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.base import Forecast
+from calibrant.forecasts.normal import Normal
+from calibrant.forecasts.residual import Calibrated, LocationScale, mirrored
+
+_FINE, _COARSE = 0.02, 0.05  # between knots, in asinh; logarithms of improvements are smoother
+_T = np.arange(-700, 701) * _FINE  # |v| up to 600,000
+_V = np.sinh(_T)
+_DRAWN = slice(555, -555)  # |z| up to 9: no draw is further away, and each value is a root search
+_NODES, _WEIGHTS = hermegauss(64)  # E[f(z)] for z ~ N(0, 1), once the weights are divided by √2π
+
+
+class TorchShapes:
+    """One shape an output, ready to be read with gradients.
+
+    Tables are made when they are first read, once a device and precision: a draw needs one of them,
+    an improvement another.
+    """
+
+    def __init__(self, shapes: Sequence[Forecast]) -> None:
+        self.shapes = tuple(shapes)
+        self._tables: dict[tuple[str, torch.device, torch.dtype], Tensor] = {}
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether a Gaussian posterior stays one."""
+        return all(isinstance(shape, Normal) for shape in self.shapes)
+
+    @property
+    def identity(self) -> bool:
+        """Whether a posterior stays as it is."""
+        return self.gaussian and all(s.mean() == 0.0 and s.std() == 1.0 for s in self.shapes)
+
+    def subset(self, outputs: Sequence[int]) -> TorchShapes:
+        """Return the shapes of some outputs."""
+        return TorchShapes([self.shapes[output] for output in outputs])
+
+    def mirrored(self) -> TorchShapes:
+        """Return the shapes of outcomes with the opposite sign."""
+        return TorchShapes([mirrored(shape) for shape in self.shapes])
+
+    def mean(self, like: Tensor) -> Tensor:
+        """Return E[Z] of each output, on the device and in the precision of a tensor."""
+        return self._table("mean", like)
+
+    def std(self, like: Tensor) -> Tensor:
+        """Return the standard deviation of each output's Z."""
+        return self._table("std", like)
+
+    def transport(self, z: Tensor) -> Tensor:
+        """Return the values of Z with normal scores z; outputs lie along the last axis."""
+        if self.gaussian:
+            return z * self.std(z) + self.mean(z)
+        return _read(self._table("transport", z), z, _FINE)
+
+    def score(self, v: Tensor) -> Tensor:
+        """Return the normal scores of values v of Z."""
+        if self.gaussian:
+            return (v - self.mean(v)) / self.std(v)
+        return _read(self._table("score", v), v, _FINE)
+
+    def log_shortfall(self, v: Tensor) -> Tensor:
+        """Return log E[(v − Z)₊]."""
+        return _read(self._table("shortfall", v), v, _COARSE)
+
+    def log_surplus(self, v: Tensor) -> Tensor:
+        """Return log E[(Z − v)₊]."""
+        return _read(self._table("surplus", v), v, _COARSE)
+
+    def at_score(self, z: float, like: Tensor) -> Tensor:
+        """Return the exact values of Z with normal score z, one an output; they may be ±∞."""
+        values = [float(shape.at_score(z)) for shape in self.shapes]
+        return torch.tensor(values, dtype=like.dtype, device=like.device)
+
+    def cdf(self, v: Tensor) -> Tensor:
+        """Return P(Z ≤ v): exact values, with the gradients of the table of scores."""
+        values = v.detach().double().cpu().numpy()
+        each = [shape.cdf(values[..., output]) for output, shape in enumerate(self.shapes)]
+        exact = torch.from_numpy(np.stack(each, axis=-1)).to(device=v.device, dtype=v.dtype)
+        smooth = torch.special.ndtr(self.score(v))
+        return exact + (smooth - smooth.detach())
+
+    def pdf(self, v: Tensor) -> Tensor:
+        """Return the exact densities of Z at v, without gradients."""
+        values = v.detach().double().cpu().numpy()
+        each = [shape.pdf(values[..., output]) for output, shape in enumerate(self.shapes)]
+        return torch.from_numpy(np.stack(each, axis=-1)).to(device=v.device, dtype=v.dtype)
+
+    def quadrature(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        """Return nodes of Z, (64, outputs), and their weights, (64, 1)."""
+        weights = torch.from_numpy(_WEIGHTS[:, None] / np.sqrt(2.0 * np.pi))
+        return self._table("nodes", like).T, weights.to(like)
+
+    def _table(self, name: str, like: Tensor) -> Tensor:
+        key = name, like.device, like.dtype
+        if key not in self._tables:
+            table = np.stack([_TABLES[name](shape) for shape in self.shapes])
+            with torch.inference_mode(False):  # kept for later, when gradients may be wanted
+                self._tables[key] = torch.from_numpy(table).to(device=like.device, dtype=like.dtype)
+        return self._tables[key]
+
+
+def _at_score(shape: Forecast, z: FloatArray) -> FloatArray:
+    """Return values of a shape, its levels at ±∞ as far away as a PIT can see.
+
+    That is where its mean and its improvements have them, too: in the units of the innermost shape.
+    """
+    match shape:
+        case LocationScale():
+            return np.asarray(shape.location + shape.scale * _at_score(shape.shape, z))
+        case Calibrated():
+            return shape.forecast.at_score(_at_score(shape.shape, z))
+    return np.nan_to_num(shape.at_score(z), posinf=EDGE_SCORE, neginf=-EDGE_SCORE)
+
+
+def _transport(shape: Forecast) -> FloatArray:
+    z = _V[_DRAWN]
+    values = _at_score(shape, z)
+    return _with_slopes(values, _ratio(density(z), shape.pdf(values)) * np.cosh(_T[_DRAWN]))
+
+
+def _score(shape: Forecast) -> FloatArray:
+    scores = shape.score(_V)
+    known = scores[np.isfinite(scores)]
+    low, high = min(known.min(), -LARGEST_SCORE), max(known.max(), LARGEST_SCORE)
+    values = np.clip(scores, low, high)  # an infinite one is further out than all others
+    return _with_slopes(values, _ratio(shape.pdf(_V), density(values)) * np.cosh(_T))
+
+
+def _ratio(over: FloatArray, under: FloatArray) -> FloatArray:
+    """Return the ratio of densities, a slope; NaN where they are too small to tell."""
+    known = (under > 1e-200) & (over > 1e-200)
+    return np.asarray(np.divide(over, under, out=np.full(over.shape, np.nan), where=known))
+
+
+def _with_slopes(values: FloatArray, slopes: FloatArray) -> FloatArray:
+    slopes = np.where(np.isfinite(slopes), slopes, np.gradient(values, _FINE))
+    return np.stack([values, monotone_slopes(values, slopes, _FINE) * _FINE])
+
+
+def _shortfall(shape: Forecast) -> FloatArray:
+    values, slopes = TabulatedCurves(shape, _COARSE).shortfall_table
+    return np.stack([values, slopes * _COARSE])
+
+
+_TABLES: dict[str, Callable[[Forecast], FloatArray]] = {
+    "mean": lambda shape: shape.mean(),
+    "std": lambda shape: shape.std(),
+    "nodes": lambda shape: _at_score(shape, _NODES),
+    "transport": _transport,
+    "score": _score,
+    "shortfall": _shortfall,
+    # E[(Z − v)₊] is the shortfall of −Z below −v: the same table, read from the other side.
+    "surplus": lambda shape: _shortfall(mirrored(shape))[:, ::-1] * [[1.0], [-1.0]],
+}
+
+
+def _read(table: Tensor, v: Tensor, step: float) -> Tensor:
+    """Return each output's curve, table (m, 2, knots), at the values v (…, m)."""
+    outputs, _, knots = table.shape
+    end = (knots - 1) // 2 * step  # knots lie evenly around 0
+    place = (torch.asinh(v).clamp(-end, end) + end) / step
+    left = place.detach().long().clamp(max=knots - 2)
+    s = place - left
+    values, slopes = table.unbind(dim=1)
+    index = left + knots * torch.arange(outputs, device=v.device)
+    start, rise = values.reshape(-1)[index], slopes.reshape(-1)[index]
+    stop, fall = values.reshape(-1)[index + 1], slopes.reshape(-1)[index + 1]
+    a = 2.0 * (start - stop) + rise + fall
+    b = 3.0 * (stop - start) - 2.0 * rise - fall
+    return start + s * (rise + s * (b + s * a))

@@ -1,0 +1,35 @@
+"""The command line: parsing and printing only."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import calibrant
+from calibrant.cli.demo import demo
+from calibrant.cli.recalibrate import recalibrate
+from calibrant.cli.terminal import console
+from calibrant.cli.tune import tune
+
+app = typer.Typer(
+    help="Bayesian optimisation, and forecasts, whose error bars are true.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+app.command()(tune)
+app.command()(recalibrate)
+app.command()(demo)
+
+
+@app.callback(invoke_without_command=True)
+def main(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Bayesian optimisation, and forecasts, whose error bars are true."""
+    if version:
+        console.print(calibrant.__version__)
+        raise typer.Exit

@@ -1,0 +1,176 @@
+"""``calibrant recalibrate``: a file of forecasts in, calibrated quantiles out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+import calibrant
+from calibrant.cli.csv_files import read_forecasts, write_quantiles
+from calibrant.cli.terminal import check_writable, console, fail, progress_bar
+from calibrant.core import validate
+from calibrant.core.typing import FloatArray
+from calibrant.evaluation.replay import Replay
+from calibrant.evaluation.stream_report import write_stream_report
+from calibrant.forecasts.base import Forecast
+from calibrant.recalibration import Recalibrator
+
+
+class Kind(StrEnum):
+    """Which recalibrator to use."""
+
+    ONLINE = "online"
+    CHAIN = "chain"
+    LEADER = "leader"
+    GAUSSIAN = "gaussian"
+    ISOTONIC = "isotonic"
+
+
+def recalibrate(
+    forecasts: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV with a header, one row a forecast in the order of time: the columns y, mean "
+            "and std, or y and quantile columns named q0.05, q0.5, … Rows with an empty y are "
+            "forecasts still to come due: they are calibrated with all outcomes above them."
+        ),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="CSV of calibrated quantiles to write.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="HTML page to write.")] = None,
+    kind: Annotated[Kind, typer.Option(help="Which recalibrator.")] = Kind.ONLINE,
+    rate: Annotated[float, typer.Option(help="Step size: online and chain.")] = 0.01,
+    strength: Annotated[
+        float, typer.Option(help="Trust in the model, in outcomes: chain, leader, gaussian.")
+    ] = 10.0,
+    levels: Annotated[
+        str, typer.Option(help="Levels of the calibrated quantiles to write.")
+    ] = "0.025,0.1,0.25,0.5,0.75,0.9,0.975",
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            help="JSON file with the recalibrator: read if it exists, then written. Rows may be "
+            "learned from once: give it new ones only."
+        ),
+    ] = None,
+) -> None:
+    """Recalibrate a file of forecasts and outcomes, in order, and say what it changed."""
+    try:
+        wanted = _parse_levels(levels)
+        for path in (output, report, state):
+            check_writable(path)
+        grid = np.unique([*np.arange(1, 100) / 100, *wanted])
+        recalibrator, learned = _load(state) or (_new(kind, rate, strength, grid), None)
+        forecast, y = read_forecasts(forecasts)
+        seen = int(np.isfinite(y).sum())
+        if learned and learned == _fingerprint(forecast, y, min(learned["rows"], seen)):
+            raise ValueError(
+                f"{state} has learned from the first {learned['rows']} outcomes of {forecasts} "
+                "already; give it the rows that came after them, or go through all without --state."
+            )
+        if report is not None and not seen:
+            raise ValueError("A report needs at least one row with an outcome y.")
+        result = replay_with_progress(forecast[:seen], y[:seen], recalibrator, forecasts.name, grid)
+        recalibrator = result.recalibrator
+        pending = recalibrator.calibrate(forecast[seen:]).quantile(np.array(wanted)[:, None]).T
+        quantiles = np.concatenate([result.quantiles[:, np.searchsorted(grid, wanted)], pending])
+        if seen:
+            print_summary(result)
+        if output is not None:
+            write_quantiles(output, y, wanted, quantiles)
+            console.print(f"Calibrated quantiles: {output}")
+        if report is not None:
+            console.print(f"Report: {write_stream_report(result, report, forecasts.name)}")
+        if state is not None:
+            # Last of all, and in one stroke: a run that fails must not be learned from twice.
+            part = state.with_name(state.name + ".part")
+            stored = recalibrator.to_dict()
+            if seen or learned:
+                stored["learned"] = _fingerprint(forecast, y, seen) if seen else learned
+            part.write_text(json.dumps(stored), encoding="utf-8")
+            part.replace(state)
+            console.print(f"Recalibrator: {state}, {recalibrator!r}")
+    except (ValueError, TypeError, OSError) as error:
+        fail(str(error))
+
+
+def _parse_levels(text: str) -> list[float]:
+    try:
+        levels = sorted({float(level) for level in text.split(",")})
+    except ValueError:
+        raise ValueError(
+            f"`--levels` must be numbers such as 0.1,0.5,0.9, but got {text}."
+        ) from None
+    return [float(level) for level in validate.levels_grid(levels)]
+
+
+def _new(kind: Kind, rate: float, strength: float, levels: FloatArray) -> Recalibrator:
+    match kind:
+        case Kind.ONLINE:
+            return calibrant.OnlineRecalibrator(levels, rate)  # the promise at every level written
+        case Kind.CHAIN:
+            return calibrant.ChainRecalibrator(
+                calibrant.GaussianRecalibrator(strength), calibrant.OnlineRecalibrator(levels, rate)
+            )
+        case Kind.LEADER:
+            return calibrant.LeaderRecalibrator(strength=strength)
+        case Kind.GAUSSIAN:
+            return calibrant.GaussianRecalibrator(strength=strength)
+        case Kind.ISOTONIC:
+            return calibrant.IsotonicRecalibrator()
+
+
+def _load(state: Path | None) -> tuple[Recalibrator, dict[str, Any] | None] | None:
+    """Return the stored recalibrator, and which rows it has learned from in the last run."""
+    if state is None or not state.exists():
+        return None
+    try:
+        stored = json.loads(state.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{state} is not a JSON file: {error}") from None
+    recalibrator = calibrant.recalibrator_from_dict(stored)
+    console.print(f"Going on with {recalibrator!r}; --kind, --rate and --strength do not apply.")
+    return recalibrator, stored.get("learned")
+
+
+def _fingerprint(forecast: Forecast, y: FloatArray, rows: int) -> dict[str, Any]:
+    """Return what tells the first rows from others."""
+    table = np.column_stack([y[:rows], forecast[:rows].quantile([[0.25], [0.75]]).T])
+    return {"rows": rows, "sha256": hashlib.sha256(table.round(9).tobytes()).hexdigest()}
+
+
+def replay_with_progress(
+    forecast: Forecast,
+    y: FloatArray,
+    recalibrator: Recalibrator,
+    label: str,
+    levels: int | FloatArray = 99,
+) -> Replay:
+    """Replay a stream, with a progress bar."""
+    with progress_bar() as progress:
+        task = progress.add_task(label, total=y.size)
+        return calibrant.replay(
+            forecast,
+            y,
+            recalibrator,
+            levels=levels,
+            progress=lambda done: progress.update(task, completed=done),
+        )
+
+
+def print_summary(replay: Replay) -> None:
+    """Print how a stream scored, raw and calibrated."""
+    summary = replay.summary()
+    table = Table("score", "raw", "calibrated", title=f"{replay.y.size} outcomes")
+    for name, before in summary["raw"].items():
+        name_shown = f"{name} (m = 20 levels)" if name == "calibration score" else name
+        table.add_row(name_shown, f"{before:.4g}", f"{summary['calibrated'][name]:.4g}")
+    console.print(table)

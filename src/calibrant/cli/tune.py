@@ -1,0 +1,136 @@
+"""``calibrant tune``: parsing and printing only."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from optuna.distributions import BaseDistribution
+from optuna.study import Study
+from optuna.trial import TrialState
+
+from calibrant.cli.live_table import live_table, print_review
+from calibrant.cli.terminal import INTERRUPTED, check_writable, console, errors, fail
+from calibrant.studies.minimize import open_study, same_job, tune_command
+from calibrant.studies.program import Command, CommandFailed
+from calibrant.studies.report import write_study_report
+from calibrant.studies.review import review
+from calibrant.studies.runner import evaluated
+from calibrant.studies.space_text import describe, parse_parameter, parse_space
+from calibrant.studies.storage import StorageLost, save_rescued
+
+
+def tune(
+    program: Annotated[
+        list[str],
+        typer.Argument(
+            help="After `--`: the program and its arguments, with {name} where a parameter goes; "
+            "{trial} is the number of the trial."
+        ),
+    ],
+    param: Annotated[
+        list[str],
+        typer.Option(
+            "--param",
+            "-p",
+            help="lr=1e-5..1e-1:log, layers=1..8, drop=0..0.5:0.1 (steps), act=relu,tanh",
+        ),
+    ],
+    trials: Annotated[int, typer.Option(help="Evaluations the study shall have in all.")] = 50,
+    jobs: Annotated[int, typer.Option(help="Programs to run at the same time.")] = 1,
+    storage: Annotated[
+        str, typer.Option(help="Where the study is kept; run the same again to go on with it.")
+    ] = "sqlite:///calibrant.db",
+    study_name: Annotated[str, typer.Option(help="Its name there.")] = "calibrant",
+    maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better.")] = False,
+    json_field: Annotated[
+        str | None,
+        typer.Option(help="Read this field of the JSON printed last, instead of the last number."),
+    ] = None,
+    result_file: Annotated[
+        str | None,
+        typer.Option(
+            help="Read the result from this file; {trial} in its name keeps several jobs, or "
+            "processes, apart."
+        ),
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds after which an evaluation has failed.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of all random choices.")] = None,
+    report: Annotated[Path | None, typer.Option(help="HTML page to write.")] = None,
+) -> None:
+    """Tune any program: the number it prints last is made as low as possible.
+
+    calibrant tune -p lr=1e-5..1e-1:log -p layers=1..8 -- python train.py --lr {lr} -n {layers}
+    """
+    command = Command(program, json_field, result_file, timeout)
+    try:
+        space = parse_space(dict(_parse_parameters(param)))
+        command.check(list(space), jobs)
+        check_writable(report)
+        direction = "maximize" if maximize else "minimize"
+        study = open_study(space, storage, study_name, direction, seed=seed)
+        same_job(
+            study,
+            parameters=sorted(space),
+            program=program,
+            result=[json_field, result_file],
+        )
+        _print_space(space)
+        if evaluated(study):
+            console.print(f"Going on with {evaluated(study)} evaluations in {storage}.")
+        with live_table(study, trials, console) as listener:
+            interrupted = tune_command(command, space, study, trials, jobs, listener)
+        if interrupted and not study.get_trials(states=(TrialState.COMPLETE,)):
+            raise typer.Exit(INTERRUPTED)
+        finish(study, report, f"Tuning {' '.join(program)}")
+        if interrupted:
+            raise typer.Exit(INTERRUPTED)
+    except StorageLost as error:
+        fail(f"{error} {_save(error)}")
+    except (ValueError, TypeError, OSError, CommandFailed) as error:
+        fail(str(error))
+
+
+def _print_space(space: Mapping[str, BaseDistribution]) -> None:
+    """Say how the parameters were understood: 0..1 are two integers, 0.0..1 are not."""
+    for name, distribution in space.items():
+        console.print(f"  {name}: {describe(distribution)}")
+
+
+def _save(error: StorageLost) -> str:
+    """Save what a lost storage held; in the last resort, on the screen."""
+    for folder in (Path.cwd(), Path(tempfile.gettempdir())):
+        try:
+            return f"They are saved in {save_rescued(error.study, folder)}."
+        except Exception as reason:  # whatever it is, there is another place to try
+            errors.print(f"They cannot be saved in {folder}: {str(reason).splitlines()[0]}")
+    for trial in error.study.trials:
+        console.print_json(json.dumps({"value": trial.value, "params": trial.params}, default=str))
+    return "They are printed above."
+
+
+def _parse_parameters(texts: list[str]) -> Iterator[tuple[str, BaseDistribution]]:
+    seen: set[str] = set()
+    for text in texts:
+        name, distribution = parse_parameter(text)
+        if name in seen:
+            raise ValueError(f"The parameter `{name}` is given twice.")
+        seen.add(name)
+        yield name, distribution
+
+
+def finish(study: Study, report: Path | None, title: str) -> None:
+    """Print what was found and write the page, if anything was."""
+    try:
+        found = review(study)
+    except ValueError as error:
+        fail(str(error))
+    print_review(found, console)
+    if report is not None:
+        console.print(f"Report: {write_study_report(found, report, title)}")

@@ -1,0 +1,71 @@
+"""Forecasts as plain JSON values, so that they can be stored with what they were forecasts of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from calibrant.forecasts.base import Forecast
+from calibrant.forecasts.mapped import Transformed
+from calibrant.forecasts.normal import Mixture, Normal
+from calibrant.forecasts.output_maps.power import MonotoneMap, PowerMap
+from calibrant.forecasts.output_maps.tanh import TanhMap
+from calibrant.forecasts.quantiles import Quantiles
+
+_LEVELS = np.arange(1, 100) / 100  # of any forecast that has no form of its own here
+
+
+def forecast_to_dict(forecast: Forecast) -> dict[str, Any]:
+    """Return a forecast of one point as JSON values; see :func:`forecast_from_dict`.
+
+    Normal forecasts and mixtures, also through an output map, come back exactly; any other comes
+    back as its quantiles at 99 levels.
+    """
+    if forecast.batch != ():
+        raise ValueError(f"One point's forecast is stored, but got a batch of {forecast.batch}.")
+    match forecast:
+        case Normal():
+            return {"kind": "normal", "mean": float(forecast.mean()), "std": float(forecast.std())}
+        case Transformed():
+            inner = forecast_to_dict(forecast.forecast)
+            return {"kind": "transformed", "forecast": inner, "outputs": forecast.outputs.to_dict()}
+        case Mixture():
+            return {
+                "kind": "mixture",
+                "weights": forecast.weights.tolist(),
+                "means": forecast.means.tolist(),
+                "stds": forecast.stds.tolist(),
+            }
+    values = forecast.quantile(_LEVELS)
+    finite = np.isfinite(values)  # JSON has no infinity; the tails go on from the last levels
+    if finite.sum() < 2:
+        raise ValueError("A forecast with hardly a finite quantile cannot be stored.")
+    return {
+        "kind": "quantiles",
+        "levels": _LEVELS[finite].tolist(),
+        "values": values[finite].tolist(),
+    }
+
+
+def forecast_from_dict(state: Mapping[str, Any]) -> Forecast:
+    """Rebuild a forecast from what :func:`forecast_to_dict` returned."""
+    match state:
+        case {"kind": "normal", "mean": mean, "std": std}:
+            return Normal(mean, std)
+        case {"kind": "transformed", "forecast": inner, "outputs": outputs}:
+            return Transformed(forecast_from_dict(inner), _outputs_from_dict(outputs))
+        case {"kind": "mixture", "weights": weights, "means": means, "stds": stds}:
+            return Mixture(weights, means, stds)
+        case {"kind": "quantiles", "levels": levels, "values": values}:
+            return Quantiles(levels, values)
+    raise ValueError(f"This is not a stored forecast: {dict(state)!r}.")
+
+
+def _outputs_from_dict(state: Mapping[str, Any]) -> MonotoneMap:
+    if "heights" in state:
+        return TanhMap(**state)
+    known = dict(state)
+    floor = known.pop("floor", None)  # what studies of earlier versions hold: Box–Cox's low end
+    return PowerMap(**known, low=floor) if floor and not known["signed"] else PowerMap(**known)

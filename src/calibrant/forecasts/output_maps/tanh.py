@@ -1,0 +1,108 @@
+"""An output map with the freedom of a small network: a line and a few smooth steps (Snelson 2003).
+
+    g(y) = (r(t) − mean)/std,    t = (y − centre)/unit,
+    r(t) = t + Σ heights·tanh(slopes·(t + shifts))
+
+It increases as long as heights and slopes are positive. Snelson's factor of the line is the
+standardisation's here: only the ratio of the steps to it matters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibrant.core import validate
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.output_maps.power import MonotoneMap
+
+_FURTHEST = 1e100  # units beyond which an outcome is simply far away
+
+
+@dataclass(frozen=True)
+class TanhMap(MonotoneMap):
+    """A line and some smooth steps.
+
+    Args:
+        heights, slopes: positive, one a step.
+        shifts: minus the places of the steps, in units.
+        centre, unit: what is subtracted from and divides an outcome first.
+        mean, std: of the outcomes after the steps.
+    """
+
+    heights: tuple[float, ...]
+    slopes: tuple[float, ...]
+    shifts: tuple[float, ...]
+    centre: float = 0.0
+    unit: float = 1.0
+    mean: float = 0.0
+    std: float = 1.0
+
+    @classmethod
+    def of(
+        cls, heights: ArrayLike, slopes: ArrayLike, shifts: ArrayLike, *, centre: float, unit: float
+    ) -> TanhMap:
+        """Return the map whose steps are given as arrays."""
+        heights, slopes, shifts = (
+            tuple(np.asarray(part).tolist()) for part in (heights, slopes, shifts)
+        )
+        return cls(heights, slopes, shifts, centre, unit)
+
+    def __post_init__(self) -> None:
+        for name in ("heights", "slopes", "shifts"):  # as lists they come out of JSON
+            object.__setattr__(self, name, tuple(float(v) for v in getattr(self, name)))
+        if not len(self.heights) == len(self.slopes) == len(self.shifts):
+            raise ValueError("`heights`, `slopes` and `shifts` must be as many, one a step.")
+        validate.positive("slopes", self.slopes)
+        validate.not_negative("heights", self.heights)
+        validate.finite("shifts", self.shifts)
+        validate.positive("unit", self.unit)
+        validate.positive("std", self.std)
+
+    def __call__(self, y: ArrayLike) -> FloatArray:
+        t = self._inner(y)
+        steps = np.tanh(np.multiply(self.slopes, t[..., None] + np.array(self.shifts)))
+        return np.asarray((t + steps @ np.array(self.heights) - self.mean) / self.std)
+
+    def slope(self, y: ArrayLike) -> FloatArray:
+        with np.errstate(over="ignore"):  # subnormal units have no inverse
+            slope = self._bent(self._inner(y)) / self.unit / self.std
+        return np.asarray(np.minimum(slope, np.finfo(float).max))
+
+    def inverse(self, v: ArrayLike) -> FloatArray:
+        goal = np.clip(np.asarray(v, dtype=float), -_FURTHEST, _FURTHEST) * self.std + self.mean
+        reach = sum(self.heights)
+        low, high = goal - reach, goal + reach  # no step is higher than its height
+        heights, slopes, shifts = map(np.array, (self.heights, self.slopes, self.shifts))
+        t = goal
+        for step in range(200):
+            risen = t + np.tanh(slopes * (t[..., None] + shifts)) @ heights
+            low, high = np.where(risen < goal, t, low), np.where(risen > goal, t, high)
+            newton = t - (risen - goal) / self._bent(t)
+            settled = np.abs(newton - t) <= 1e-13 * np.maximum(1.0, np.abs(t))
+            # Newton's steps may run in circles around a sharp bend; halving the bracket does not.
+            inside = settled | ((low < newton) & (newton < high) & (step % 3 > 0))
+            t = np.where(inside, newton, 0.5 * (low + high))
+            if settled.all():
+                break
+        with np.errstate(over="ignore"):
+            # Halves, as the difference of the largest floats is not one.
+            y = (t * (self.unit / 2.0) + self.centre / 2.0) * 2.0
+        return np.where(np.isinf(v), v, y)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def _inner(self, y: ArrayLike) -> FloatArray:
+        with np.errstate(over="ignore"):
+            t = (validate.as_floats("y", y) / 2.0 - self.centre / 2.0) / self.unit * 2.0
+        return np.clip(t, -_FURTHEST, _FURTHEST)
+
+    def _bent(self, t: FloatArray) -> FloatArray:
+        """Return r′(t)."""
+        heights, slopes, shifts = map(np.array, (self.heights, self.slopes, self.shifts))
+        flat = 1.0 - np.tanh(slopes * (t[..., None] + shifts)) ** 2
+        return np.asarray(1.0 + flat @ (heights * slopes))

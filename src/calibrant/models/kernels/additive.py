@@ -1,0 +1,146 @@
+"""A kernel of a function's level, of effects of single inputs, and of all inputs together.
+
+Most functions that people minimise are partly sums: each parameter has an effect of its own, and
+some interact. With a few dozen outcomes in ten dimensions the effects can be told, the rest hardly.
+How much of each there is, is learned. So is the level around which the function moves: a search
+evaluates mostly where it is low, and the mean of its outcomes is not what to expect elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.core import validate
+from calibrant.core.typing import FloatArray
+from calibrant.models.kernels.base import Kernel, OnItself, WithInputs
+from calibrant.models.kernels.stationary import Matern52, Periodic, Stationary
+
+
+@dataclass(frozen=True)
+class Additive(Kernel):
+    """level + (whole + odds · mean of effects) / (1 + odds).
+
+    The whole is a kernel of all inputs, with its own lengthscales; an effect the same kernel of one
+    input, and all effects share a lengthscale.
+
+    Args:
+        per_dimension: as of any kernel; of the whole.
+        categorical: as of any kernel.
+        whole: the class of the kernel.
+        level: variance of the level, relative to the function's around it. With 0 the level is
+            known: it is the mean of the outcomes.
+    """
+
+    whole: type[Stationary] = Matern52
+    level: float = 1.0
+
+    def __post_init__(self) -> None:
+        validate.not_negative("level", self.level)
+        if not issubclass(self.whole, Stationary) or issubclass(self.whole, Periodic):
+            raise ValueError(
+                "`whole` must be a kernel of distances alone, such as RBF, Matern32 or Matern52, "
+                f"but got {self.whole.__name__}."
+            )
+
+    def parameter_names(self, dim: int) -> list[str]:
+        names = super().parameter_names(dim)
+        return names if dim == 1 else [*names, "effect", "odds"]
+
+    def on_itself(self, X: FloatArray) -> OnItself:
+        n, dim = X.shape
+        if dim == 1:
+            return self._raised(self._whole.on_itself(X))
+        below = np.tril_indices(n, -1)  # correlations are symmetric: half of them is enough
+        squared = np.empty((dim, below[0].size))
+        for i in range(dim):
+            squared[i] = self._distances(X[:, i], X[:, i], i)[0][below]
+
+        def forward(theta: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
+            of_whole = self._inverse_lengthscales(theta, dim) ** 2
+            of_effect, share = np.exp(-2.0 * theta[-2]), _share(theta)
+            whole, slope_whole = self.whole.profile(of_whole @ squared)
+            # One effect after the other, and only their sums are kept: memory that stays in the
+            # cache, where fresh memory for all of them would cost more than the arithmetic.
+            effects, moved = np.zeros((2, below[0].size))
+            for row in squared:
+                effect, slope = self.whole.profile(of_effect * row)
+                effects += effect
+                moved += slope() * row
+            effects /= dim
+            C = np.full((n, n), 1.0 + self.level)
+            C[below] = self.level + (1.0 - share) * whole + share * effects
+            C.T[below] = C[below]
+
+            def pullback(M: FloatArray) -> FloatArray:
+                P = 2.0 * M[below]  # each pair counts twice
+                # ∂r²/∂log ℓ = −2 r²
+                by_whole = -2.0 * (1.0 - share) * of_whole * (squared @ (P * slope_whole()))
+                by_effect = -2.0 * share / dim * of_effect * (moved @ P)
+                by_odds = (effects - whole) @ P * share * (1.0 - share)
+                return np.concatenate([self._per_parameter(by_whole), [by_effect, by_odds]])
+
+            return C, pullback
+
+        return forward
+
+    def with_inputs(self, theta: FloatArray, X: FloatArray) -> WithInputs:
+        dim = X.shape[1]
+        if dim == 1:
+            return self._raised(self._whole.with_inputs(theta, X))
+        whole = self._whole.with_inputs(theta[:-2], X)
+        inverse, share = np.exp(-2.0 * theta[-2]), _share(theta)
+
+        def forward(x: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
+            C, pullback_whole = whole(x)
+            effects = np.zeros_like(C)
+            slopes = []
+            for i in range(dim):
+                squared, difference = self._distances(x[:, i], X[:, i], i)
+                effect, slope = self.whole.profile(squared * inverse)
+                effects += effect
+                slopes.append((slope, difference))
+
+            def pullback(W: FloatArray) -> FloatArray:
+                by_x = pullback_whole((1.0 - share) * W)
+                factor = 2.0 * inverse * share / dim
+                for i, (slope, difference) in enumerate(slopes):
+                    if difference is not None:
+                        by_x[:, i] += factor * (W * slope() * difference).sum(axis=1)
+                return by_x
+
+            return self.level + (1.0 - share) * C + (share / dim) * effects, pullback
+
+        return forward
+
+    def diagonal(self, theta: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return np.full(x.shape[0], 1.0 + self.level), np.zeros_like(x)
+
+    def _raised(self, forward: OnItself) -> OnItself:
+        """Return a function of correlations with the level added."""
+
+        def raised(x: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
+            C, pullback = forward(x)
+            return self.level + C, pullback
+
+        return raised
+
+    @property
+    def _whole(self) -> Stationary:
+        return self.whole(self.per_dimension, self.categorical)
+
+    def _distances(
+        self, a: FloatArray, b: FloatArray, column: int
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Return squared distances of values of one input, and differences where it is a number."""
+        if column in self.categorical:
+            return np.not_equal.outer(a, b).astype(float), None
+        difference = np.subtract.outer(a, b)
+        return difference * difference, difference
+
+
+def _share(theta: FloatArray) -> float:
+    """Return the share of the effects: odds / (1 + odds)."""
+    return float(1.0 / (1.0 + np.exp(-theta[-1])))

@@ -1,0 +1,76 @@
+"""Covariance functions with their derivatives.
+
+Every kernel here is a *correlation* C with C(x, x) of order one; the Gaussian process multiplies it
+by a signal variance and adds noise. Derivatives are pulled back: where the caller knows ∂loss/∂C,
+the kernel returns ∂loss/∂parameters (of a symmetric ∂loss/∂C) or ∂loss/∂x, by matrix products of
+size n² and without any array of size n²·d.
+
+=========  ==========================================================================
+symbol     meaning
+=========  ==========================================================================
+``X``      (n, d) inputs on the unit cube
+``theta``  natural logarithms of the kernel's parameters
+``Z``      (n, D) positions of the inputs, in units of their lengthscales
+``r2``     squared distance of rows of Z, plus 1/ℓ² for each category that differs
+=========  ==========================================================================
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.core.typing import FloatArray
+
+# theta -> (C of the rows among themselves, pullback of ∂loss/∂C to theta)
+OnItself = Callable[[FloatArray], tuple[FloatArray, Callable[[FloatArray], FloatArray]]]
+
+# x (m, d) -> (C of x with the inputs (m, n), pullback of ∂loss/∂C to x)
+WithInputs = Callable[[FloatArray], tuple[FloatArray, Callable[[FloatArray], FloatArray]]]
+
+CENTRE = 0.5  # of the unit cube: differences of small numbers lose fewer digits
+
+
+@dataclass(frozen=True)
+class Kernel(ABC):
+    """A correlation function of points on the unit cube.
+
+    Args:
+        per_dimension: one lengthscale for each input, or a single one for all.
+        categorical: columns whose values are labels: equal or different, nothing in between.
+    """
+
+    per_dimension: bool = False
+    categorical: tuple[int, ...] = ()
+
+    def parameter_names(self, dim: int) -> list[str]:
+        """Return one name for each entry of ``theta``."""
+        return [f"lengthscale{i}" for i in range(dim)] if self.per_dimension else ["lengthscale"]
+
+    @abstractmethod
+    def on_itself(self, X: FloatArray) -> OnItself:
+        """Return the function theta → (C(X, X), its pullback to theta)."""
+
+    @abstractmethod
+    def with_inputs(self, theta: FloatArray, X: FloatArray) -> WithInputs:
+        """Return the function x → (C(x, X), its pullback to x)."""
+
+    @abstractmethod
+    def diagonal(self, theta: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return C(x, x) for each row of x, and its gradient by x."""
+
+    def _inverse_lengthscales(self, theta: FloatArray, dim: int) -> FloatArray:
+        if self.per_dimension:
+            return np.asarray(np.exp(-theta[:dim]))
+        return np.full(dim, np.exp(-theta[0]))
+
+    def _per_parameter(self, per_column: FloatArray) -> FloatArray:
+        """Sum a gradient by the columns' log-lengthscales into one by ``theta``."""
+        return per_column if self.per_dimension else per_column.sum(keepdims=True)
+
+    def _numeric(self, dim: int) -> NDArray[np.intp]:
+        return np.setdiff1d(np.arange(dim), np.array(self.categorical, dtype=np.intp))

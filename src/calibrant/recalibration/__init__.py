@@ -1,0 +1,77 @@
+"""Recalibrators: maps R of probability levels, learned from past outcomes.
+
+Owns: the recalibrators, the guarantee of the online one, the log of scores that they learn from,
+and the ways to score outcomes by forecasts that had not seen them.
+May use: core, forecasts, models (to fit them to splits); scikit-learn in
+:mod:`~calibrant.recalibration.regression`, which loads it when it is used.
+Public names: below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant.recalibration.base import Recalibrator
+from calibrant.recalibration.calibration_sets import (
+    CalibrationSet,
+    k_fold,
+    leave_one_out,
+    time_series,
+)
+from calibrant.recalibration.chain import ChainRecalibrator
+from calibrant.recalibration.gaussian import GaussianRecalibrator
+from calibrant.recalibration.identity import IdentityRecalibrator
+from calibrant.recalibration.isotonic import IsotonicRecalibrator
+from calibrant.recalibration.leader import LeaderRecalibrator
+from calibrant.recalibration.online import OnlineRecalibrator
+from calibrant.recalibration.regression import RegressionRecalibrator
+from calibrant.recalibration.score_log import ScoreLog
+
+__all__ = [
+    "CalibrationSet",
+    "ChainRecalibrator",
+    "GaussianRecalibrator",
+    "IdentityRecalibrator",
+    "IsotonicRecalibrator",
+    "LeaderRecalibrator",
+    "OnlineRecalibrator",
+    "Recalibrator",
+    "RegressionRecalibrator",
+    "ScoreLog",
+    "k_fold",
+    "leave_one_out",
+    "recalibrator_from_dict",
+    "time_series",
+]
+
+_KINDS: dict[str, type[Recalibrator]] = {
+    "identity": IdentityRecalibrator,
+    "online": OnlineRecalibrator,
+    "leader": LeaderRecalibrator,
+    "isotonic": IsotonicRecalibrator,
+    "gaussian": GaussianRecalibrator,
+    "regression": RegressionRecalibrator,
+    "chain": ChainRecalibrator,
+}
+
+
+def recalibrator_from_dict(state: Mapping[str, Any]) -> Recalibrator:
+    """Rebuild a recalibrator from what its ``to_dict`` returned, perhaps out of a JSON file.
+
+    ``learned``, which `calibrant recalibrate --state` adds about the rows it has seen, is left out.
+    """
+    kind = state.get("kind") if isinstance(state, Mapping) else None
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise ValueError(f"`kind` must be one of {sorted(_KINDS)}, but got kind={kind!r}.")
+    fields = {
+        name: recalibrator_from_dict(value) if isinstance(value, Mapping) else value
+        for name, value in state.items()
+        if name not in ("kind", "learned")
+    }
+    try:
+        return _KINDS[kind](**fields)
+    except TypeError as error:
+        raise ValueError(
+            f"This is not the state of a recalibrator of kind {kind!r}: {error}"
+        ) from error

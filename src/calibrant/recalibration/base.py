@@ -1,0 +1,108 @@
+"""What every recalibrator does.
+
+``r(p)`` is R(p), the level at which to read the raw forecast so that p comes true; ``r.inverse(u)``
+is G(u) = R⁻¹(u), the recalibrated probability of a raw one. With forecast quantiles Q and CDF F the
+calibrated forecast has quantiles Q∘R and CDF G∘F. (The paper's Algorithm 1 learns G and its
+Section 4 learns R; mixing them up turns over-confidence into more over-confidence.)
+
+Recalibrators are values: ``update`` returns a new one and the old one stays as it was, so an
+error on the way loses nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from calibrant.core import validate
+from calibrant.core.normal import PIT_RESOLUTION, SCORE_LIMIT
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.base import Forecast
+from calibrant.forecasts.residual import compose
+
+
+class Recalibrator(ABC):
+    """A monotone map R of levels, learned from the outcomes seen so far."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> Forecast:
+        """The distribution of recalibrated normal scores: CDF G(Φ(z)), quantiles Φ⁻¹(R(p))."""
+
+    @abstractmethod
+    def __call__(self, p: ArrayLike) -> FloatArray:
+        """Return R(p), for a level or an array of levels in [0, 1]."""
+
+    @abstractmethod
+    def inverse(self, u: ArrayLike) -> FloatArray:
+        """Return G(u) = R⁻¹(u), for a PIT or an array of PITs in [0, 1]."""
+
+    @abstractmethod
+    def update_many(self, us: ArrayLike) -> Self:
+        """Return the recalibrator after the PITs ``us``, taken in order."""
+
+    @abstractmethod
+    def update_scores(self, z: ArrayLike) -> Self:
+        """Return the recalibrator after outcomes with normal scores ``z``, taken in order.
+
+        Scores say more than PITs: those of 9 and of 40 standard deviations differ. The leader and
+        the Gaussian recalibrator make use of that; those that live on PITs cannot.
+        """
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return settings and state as plain JSON values; see ``recalibrator_from_dict``."""
+
+    def update(self, u: float) -> Self:
+        """Return the recalibrator after one outcome with the PIT u = F(y)."""
+        pit = validate.as_floats("u", u)
+        if pit.size != 1:
+            raise ValueError(
+                f"`update` takes one PIT, but got {pit.size}; pass them to `update_many`."
+            )
+        return self.update_many(pit.reshape(1))
+
+    def observe(self, forecast: Forecast, y: ArrayLike) -> Self:
+        """Return the recalibrator after the outcomes y of a raw (not recalibrated) forecast.
+
+        Several points are learned one after the other, as if each had been calibrated after the
+        outcome before it. Guarantees need that to be true: calibrate, see, observe, one by one.
+        """
+        return self._learn(forecast, validate.one_outcome_each(forecast.batch, y))
+
+    def _learn(self, forecast: Forecast, y: FloatArray) -> Self:
+        """Learn from checked outcomes: by their scores, unless a recalibrator knows better."""
+        scores = np.ravel(forecast.score(y))
+        return self.update_scores(np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT))
+
+    def calibrate(self, forecast: Forecast) -> Forecast:
+        """Return the calibrated forecast Q∘R."""
+        return compose(forecast, self.shape)
+
+
+def as_pits(us: ArrayLike) -> FloatArray:
+    """Return PITs as a 1-D array inside [0, 1], or raise."""
+    return _one_dimensional("u", validate.probabilities("u", us))
+
+
+def as_scores(z: ArrayLike) -> FloatArray:
+    """Return normal scores as a finite 1-D array within ±SCORE_LIMIT, or raise."""
+    return np.clip(_one_dimensional("z", validate.finite("z", z)), -SCORE_LIMIT, SCORE_LIMIT)
+
+
+def scores_of_pits(us: ArrayLike) -> FloatArray:
+    """Return normal scores of PITs, those of 0 and 1 being the last that a double can express."""
+    pits = as_pits(us)
+    return np.asarray(ndtri(np.clip(pits, np.nextafter(0.0, 1.0), 1.0 - PIT_RESOLUTION)))
+
+
+def _one_dimensional(name: str, array: FloatArray) -> FloatArray:
+    if array.ndim != 1:
+        raise ValueError(
+            f"`{name}` must be 1-D, but got shape {array.shape}; pass `{name}.ravel()`."
+        )
+    return array

@@ -1,0 +1,181 @@
+"""Calibration sets: outcomes scored by forecasts that had not seen them (the paper's CREATESPLITS).
+
+The sets differ only in where the forecasts come from:
+
+=================  =======================================================  ==================
+set                forecast of the i-th outcome                             fits
+=================  =======================================================  ==================
+online             the one made before it happened; recorded as it goes     none
+time-series        by the model fitted to all earlier outcomes              N − first + 1
+leave-one-out      by the model fitted to all other outcomes                N + 1
+k-fold             by the model fitted to the other folds                   k
+=================  =======================================================  ==================
+
+Only the online set carries the guarantee of online recalibration. A fitted model that knows its
+leave-one-out or one-step-ahead scores in closed form (a Gaussian process reads them off its
+Cholesky factor) may offer ``leave_one_out()`` or ``one_step_ahead_scores()``; these are
+used instead of refits, with the model's hyper-parameters as they are. (Hence the + 1: one fit to
+see whether it does.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.core import validate
+from calibrant.core.typing import FloatArray
+from calibrant.models.protocol import (
+    FittedModel,
+    KnowsLeaveOneOut,
+    KnowsOneStepAhead,
+    Model,
+    TakesTurns,
+)
+from calibrant.recalibration.score_log import ScoreLog
+
+
+class Splits(StrEnum):
+    """Whose forecast scores an outcome."""
+
+    ONLINE = "online"  # the one made before it was evaluated
+    LEAVE_ONE_OUT = "leave-one-out"  # the model's without it
+    TIME_SERIES = "time-series"  # the model's from the earlier ones
+
+
+@dataclass(frozen=True)
+class CalibrationSet:
+    """A way to score the outcomes so far (the paper's CREATESPLITS).
+
+    Args:
+        splits: "leave-one-out", "time-series" or "online".
+        refit: fit the model anew for each split; by default hyper-parameters stay, and a Gaussian
+            process has all scores in closed form.
+        symmetric: count each score with both signs, so that spread and tails are learned but no
+            shift. Worth a thought for online scores: points are chosen for being forecast too
+            low, and a shift learned from them would be applied to all others.
+        in_doubt: of leave-one-out scores in closed form, count only those of outcomes whose std
+            without themselves is at least this share of the largest. The cluster that a search
+            leaves around its best point is forecast well, and says nothing about other places.
+        folds: a model without leave-one-out scores in closed form is fitted again for each split;
+            instead of n times, so often, each time without that share of the outcomes.
+        first: size of the first training set of a time series; a model fitted to a single outcome
+            has no idea of spread.
+    """
+
+    splits: Splits | str = Splits.LEAVE_ONE_OUT
+    refit: bool = False
+    symmetric: bool = False
+    in_doubt: float = 0.3
+    folds: int = 10
+    first: int = 2
+
+    def __post_init__(self) -> None:
+        splits = validate.choice("calibration_set", Splits, self.splits)
+        object.__setattr__(self, "splits", splits)
+        if not 0.0 <= self.in_doubt <= 1.0:
+            raise ValueError(f"`0 <= in_doubt <= 1` must hold, but got in_doubt={self.in_doubt}.")
+        validate.at_least("folds", self.folds, 2)
+        validate.at_least("first", self.first, 1)
+
+    def outcomes(
+        self, model: Model, fitted: FittedModel, X: FloatArray, y: FloatArray, online: ScoreLog
+    ) -> ScoreLog:
+        """Return the scores to learn from.
+
+        Args:
+            model: to fit again where that is needed.
+            fitted: the model fitted to all of X and y.
+            X: inputs so far, (n, d).
+            y: outcomes so far, (n,).
+            online: scores of outcomes under the forecasts made before them.
+        """
+        scores = self._scores(model, fitted, X, y, online)
+        return ScoreLog(np.concatenate([scores, -scores]) if self.symmetric else scores)
+
+    def _scores(
+        self, model: Model, fitted: FittedModel, X: FloatArray, y: FloatArray, online: ScoreLog
+    ) -> FloatArray:
+        if self.splits is Splits.ONLINE:
+            return online.scores
+        if y.size < 2 or (self.splits is Splits.TIME_SERIES and y.size <= self.first):
+            return np.empty(0)
+        if isinstance(fitted, TakesTurns):  # with an outcome less it would be another's turn
+            model = fitted.at_turn
+        if self.splits is Splits.LEAVE_ONE_OUT:
+            if isinstance(fitted, KnowsLeaveOneOut) and not self.refit:
+                scores, stds = fitted.leave_one_out()
+                return np.asarray(scores[stds >= self.in_doubt * stds.max(initial=0.0)])
+            if self.refit or y.size <= self.folds:
+                return leave_one_out(model, X, y, refit=True).scores
+            return k_fold(model, X, y, self.folds, np.random.default_rng(y.size)).scores
+        if isinstance(fitted, KnowsOneStepAhead) and not self.refit:
+            return fitted.one_step_ahead_scores()[self.first :]
+        return time_series(model, X, y, first=self.first, refit=True).scores
+
+
+def leave_one_out(model: Model, X: ArrayLike, y: ArrayLike, *, refit: bool = False) -> ScoreLog:
+    """Score each outcome by the model fitted to all the others.
+
+    Args:
+        model: what to fit.
+        X: inputs, shape (n, d).
+        y: outcomes, shape (n,).
+        refit: fit n times even if the model knows a closed form.
+    """
+    X, y = validate.training_data(X, y, at_least=2)
+    fitted = None if refit else model.fit(X, y)
+    if isinstance(fitted, KnowsLeaveOneOut):
+        return ScoreLog(fitted.leave_one_out()[0])
+    return _score_splits(model, X, y, _folds(np.arange(y.size), y.size))
+
+
+def k_fold(model: Model, X: ArrayLike, y: ArrayLike, k: int, rng: np.random.Generator) -> ScoreLog:
+    """Score each outcome by the model fitted to the other of ``k`` random folds."""
+    X, y = validate.training_data(X, y, at_least=2)
+    if not 2 <= k <= y.size:
+        raise ValueError(f"`2 <= k <= n` must hold, but got k={k} for n={y.size} outcomes.")
+    return _score_splits(model, X, y, _folds(rng.permutation(y.size), k))
+
+
+def time_series(
+    model: Model, X: ArrayLike, y: ArrayLike, *, first: int = 2, refit: bool = False
+) -> ScoreLog:
+    """Score each outcome by the model fitted to all the earlier ones.
+
+    Args:
+        model: what to fit.
+        X: inputs in the order of time, shape (n, d).
+        y: outcomes, shape (n,).
+        first: size of the first training set, so that n − first outcomes are scored: the paper's
+            "N − k splits" for k = first.
+        refit: fit n − first times even if the model knows a closed form.
+    """
+    X, y = validate.training_data(X, y, at_least=2)
+    if not 1 <= first < y.size:
+        raise ValueError(f"`1 <= first < n` must hold, but got first={first} for n={y.size}.")
+    fitted = None if refit else model.fit(X, y)
+    if isinstance(fitted, KnowsOneStepAhead):
+        return ScoreLog(fitted.one_step_ahead_scores()[first:])
+    times = np.arange(y.size)
+    return _score_splits(model, X, y, ((times[:t], times[t : t + 1]) for t in times[first:]))
+
+
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+def _folds(order: NDArray[np.intp], k: int) -> Iterator[Split]:
+    for test in np.array_split(order, k):
+        yield np.setdiff1d(order, test), test
+
+
+def _score_splits(model: Model, X: FloatArray, y: FloatArray, splits: Iterator[Split]) -> ScoreLog:
+    scores: dict[int, float] = {}
+    for train, test in splits:
+        forecast = model.fit(X[train], y[train]).predict(X[test])
+        scores.update(zip(test.tolist(), np.ravel(forecast.score(y[test])), strict=True))
+    return ScoreLog(np.array([scores[i] for i in sorted(scores)]))

@@ -1,0 +1,63 @@
+"""Isotonic recalibration: the paper's Algorithm 1, after Kuleshov et al. (2018)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
+
+from calibrant.core import validate
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.piecewise import WarpedNormal
+from calibrant.recalibration.base import Recalibrator, as_pits, as_scores
+
+
+class IsotonicRecalibrator(Recalibrator):
+    """The empirical CDF of past PITs, joined by straight lines.
+
+    Algorithm 1 fits an increasing curve to the points (F_t, share of PITs ≤ F_t). Those points
+    increase already, so the isotonic fit is the curve through them. The share is counted as
+    k/(N + 1) and not k/N: otherwise all mass beyond the largest PIT seen would be lost, and one
+    observation would make half of all outcomes impossible.
+
+    It keeps all its PITs; an update costs O(N).
+
+    Args:
+        pits: of past outcomes, in any order.
+    """
+
+    def __init__(self, pits: ArrayLike = ()) -> None:
+        self._pits = validate.frozen(np.sort(as_pits(pits)))
+
+    def __repr__(self) -> str:
+        return f"IsotonicRecalibrator({self._pits.size} outcomes)"
+
+    @property
+    def pits(self) -> FloatArray:
+        """The PITs seen so far, sorted."""
+        return self._pits
+
+    @cached_property
+    def shape(self) -> WarpedNormal:
+        count = self._pits.size
+        if count == 0:
+            return WarpedNormal([0.5], [0.5])
+        return WarpedNormal(np.arange(1, count + 1) / (count + 1), self._pits)
+
+    def __call__(self, p: ArrayLike) -> FloatArray:
+        return self.shape.warp(p)
+
+    def inverse(self, u: ArrayLike) -> FloatArray:
+        return self.shape.unwarp(u)
+
+    def update_many(self, us: ArrayLike) -> Self:
+        return type(self)(np.concatenate([self._pits, as_pits(us)]))
+
+    def update_scores(self, z: ArrayLike) -> Self:
+        return self.update_many(ndtr(as_scores(z)))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "isotonic", "pits": self._pits.tolist()}

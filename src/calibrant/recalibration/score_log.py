@@ -1,0 +1,46 @@
+"""A log of normal scores: what every recalibrator learns from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
+
+from calibrant.core import validate
+from calibrant.core.normal import SCORE_LIMIT
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.base import Forecast
+from calibrant.recalibration import Recalibrator
+
+
+@dataclass(frozen=True)
+class ScoreLog:
+    """A log of normal scores; empty to start with, it is the online calibration set."""
+
+    scores: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        scores = validate.frozen(validate.finite("scores", self.scores))
+        if scores.ndim != 1:
+            raise ValueError(f"`scores` must be 1-D, but got shape {scores.shape}.")
+        object.__setattr__(self, "scores", scores)
+
+    def __len__(self) -> int:
+        return self.scores.size
+
+    @property
+    def pits(self) -> FloatArray:
+        """The probability integral transforms Φ(score)."""
+        return np.asarray(ndtr(self.scores))
+
+    def record(self, forecast: Forecast, y: ArrayLike) -> ScoreLog:
+        """Return the log with the outcomes y of a forecast that was made before them."""
+        scores = np.ravel(forecast.score(validate.one_outcome_each(forecast.batch, y)))
+        within = np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT)
+        return ScoreLog(np.concatenate([self.scores, within]))
+
+    def recalibrate(self, recalibrator: Recalibrator) -> Recalibrator:
+        """Return the recalibrator after all outcomes of the log, in order."""
+        return recalibrator.update_scores(self.scores)

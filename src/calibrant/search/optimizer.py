@@ -1,0 +1,181 @@
+"""Ask and tell on the unit cube: calibrated Bayesian optimisation (the paper's Algorithm 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibrant.acquisition.base import Acquisition
+from calibrant.core import validate
+from calibrant.core.cube import Axis, Cube, Design, as_cube, keys
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.base import Forecast
+from calibrant.models.protocol import Model
+from calibrant.recalibration import Recalibrator
+from calibrant.recalibration.calibration_sets import CalibrationSet, Splits
+from calibrant.recalibration.score_log import ScoreLog
+from calibrant.search.history import History
+from calibrant.search.step import (
+    ACQUISITION,
+    INITIAL,
+    MODEL,
+    PATIENCE,
+    RECALIBRATOR,
+    SHOWN,
+    Fits,
+    Policy,
+    Suggestion,
+)
+
+_ROUNDING = 1e-6  # how far single precision, on its way through another library, may move x
+
+
+class Optimizer:
+    """Minimises a function on the unit cube, one evaluation at a time.
+
+    >>> optimizer = Optimizer(dim=2, seed=0)
+    >>> for _ in range(20):
+    ...     x = optimizer.ask()
+    ...     optimizer.tell(x, ((x - 0.3) ** 2).sum())
+
+    Several points may be asked for before any is told, and points told that were never asked for.
+
+    Args:
+        dim: number of coordinates; or the axes, where some allow only listed values.
+        model: what forecasts outcomes; by default Gaussian processes that take turns.
+        recalibrator: what makes its forecasts true inside the acquisition; None: uncalibrated.
+        calibration_set: the outcomes it learns from: "leave-one-out", "time-series" or "online", or
+            a :class:`~calibrant.recalibration.CalibrationSet` for the details. By default
+            leave-one-out, for expected improvement with both signs (spread and no shift); a name
+            alone means with shift.
+        acquisition: what makes a point worth evaluating.
+        design: how the first points are spread: "latin", "sobol" or "random".
+        n_initial: how many there are, points told unasked included, before the model chooses; by
+            default 5. With 0 and nothing told, the first point is random.
+        repeats: whether a point may be evaluated twice.
+        patience: after so many suggestions in a row that were no improvement the model is doubted
+            more and more; None: never.
+        seed: of all random choices.
+    """
+
+    def __init__(
+        self,
+        dim: int | Cube | Sequence[Axis],
+        *,
+        model: Model = MODEL,
+        recalibrator: Recalibrator | None = RECALIBRATOR,
+        calibration_set: CalibrationSet | Splits | str | None = None,
+        acquisition: Acquisition = ACQUISITION,
+        design: Design | str = Design.LATIN,
+        n_initial: int = INITIAL,
+        repeats: bool = False,
+        patience: int | None = PATIENCE,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        self._cube = as_cube(dim)
+        self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats, patience)
+        self._rng = np.random.default_rng(seed)
+        self._n_initial = validate.at_least("n_initial", n_initial, 0)
+        self._design = list(self._cube.design(design, self._n_initial, self._rng))
+        self._told: list[tuple[FloatArray, float]] = []  # y is NaN where an evaluation failed
+        self._forecast: list[bool] = []  # for each of them, whether the model had forecast it
+        self._outcomes = ScoreLog()
+        self._pending: list[Suggestion] = []
+        self._fits: Fits | None = None  # of the last suggestion
+
+    def ask(self) -> FloatArray:
+        """Return the next point to evaluate."""
+        suggestion = self._next()
+        self._pending.append(replace(suggestion, fits=Fits()))  # which `_fits` has
+        return suggestion.x.copy()
+
+    def tell(self, x: ArrayLike, y: float) -> None:
+        """Learn the outcome of an evaluation; NaN or ±inf: it failed, and is avoided now."""
+        point = np.array(validate.finite("x", x))  # a copy: the caller may go on with the array
+        if point.shape != (self._cube.dim,):
+            raise ValueError(
+                f"`x` must have shape ({self._cube.dim},), but got shape {point.shape}."
+            )
+        if np.any((point < 0.0) | (point > 1.0)):
+            raise ValueError(f"`x` must lie in the unit cube, but got x={point}.")
+        outcome = validate.as_floats("y", y)
+        if y is None or outcome.shape != ():
+            raise TypeError(f"`y` must be a number, but got {y!r}; NaN means a failed evaluation.")
+        suggestion = self._asked(point)
+        point = self._cube.rounded(point, _ROUNDING) if suggestion is None else suggestion.x
+        forecasts = () if suggestion is None else suggestion.forecasts
+        if np.isfinite(outcome) and forecasts:
+            self._outcomes = self._outcomes.record(forecasts[0], outcome)
+        self._forecast.append(bool(forecasts))
+        self._told.append((point, float(outcome) if np.isfinite(outcome) else float("nan")))
+
+    def forecast(self, X: ArrayLike) -> Forecast:
+        """Forecast outcomes at the rows of X, calibrated by all forecasts that came due so far."""
+        history = self._history()
+        if not history.Y.size:
+            raise ValueError("A forecast needs at least one outcome; tell one first.")
+        fits = self._policy.fit(history, self._cube, self._fits)  # a look, which changes nothing
+        recalibrator = self._outcomes.recalibrate(SHOWN)
+        return recalibrator.calibrate(
+            fits.objectives[0].predict(np.atleast_2d(np.asarray(X, float)))
+        )
+
+    @property
+    def outcomes(self) -> ScoreLog:
+        """The online calibration set: scores of outcomes under the forecasts made before them."""
+        return self._outcomes
+
+    @property
+    def best(self) -> tuple[FloatArray, float]:
+        """The point with the lowest outcome so far, and that outcome."""
+        finite = [(x, y) for x, y in self._told if np.isfinite(y)]
+        if not finite:
+            raise ValueError("There is no best point before an evaluation has succeeded.")
+        x, y = min(finite, key=lambda pair: pair[1])
+        return x.copy(), y
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Fits hold functions, which cannot be pickled; they are made again.
+        return {**self.__dict__, "_fits": None}
+
+    def _asked(self, point: FloatArray) -> Suggestion | None:
+        """Return the suggestion that a told point was, which is no longer pending then."""
+        distances = [np.abs(suggestion.x - point).max() for suggestion in self._pending]
+        if not distances or min(distances) > _ROUNDING:
+            return None
+        return self._pending.pop(int(np.argmin(distances)))
+
+    def _next(self) -> Suggestion:
+        history = self._history()
+        known = frozenset(keys(np.concatenate([history.X, history.without_outcome])))
+        while self._design and len(self._told) + len(self._pending) < self._n_initial:
+            x = self._design.pop(0)
+            if keys(x[None])[0] not in known:  # in a small space a design repeats itself
+                return Suggestion(x)
+        # Nothing may have succeeded yet: then there is nothing to model.
+        if not history.Y.size or len(self._told) + len(self._pending) < self._n_initial:
+            return Suggestion(self._cube.untaken(self._rng, known))
+        suggestion = self._policy.suggest(history, self._cube, self._rng, self._fits)
+        self._fits = suggestion.fits
+        return suggestion
+
+    def _history(self) -> History:
+        dim = self._cube.dim
+        X = np.array([x for x, _ in self._told]).reshape(-1, dim)
+        y = np.array([y for _, y in self._told])
+        known = np.isfinite(y)
+        return History(
+            X=X[known],
+            Y=y[known][:, None],
+            constraints=np.empty((int(known.sum()), 0)),
+            online=(self._outcomes,),
+            forecast=np.array(self._forecast, dtype=bool)[known],
+            failed=X[~known],
+            pruned=np.empty((0, dim)),
+            foretold=np.empty((0, 2)),
+            pending=np.array([s.x for s in self._pending]).reshape(-1, dim),
+        )

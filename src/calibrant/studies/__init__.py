@@ -1,0 +1,22 @@
+"""Searches as Optuna studies: sampler, storage, running, looking back.
+
+Owns: Optuna's side of everything: its distributions as a cube, its trials as a history, its loop,
+its storages; reviews and reports of studies.
+May use: all rooms before it, and Optuna; Optuna's private names in
+:mod:`~calibrant.studies.optuna_private` only.
+Public names: below.
+"""
+
+from calibrant.studies.minimize import minimize
+from calibrant.studies.review import Review, review
+from calibrant.studies.sampler import CalibratedSampler
+from calibrant.studies.storage import StorageLost, open_storage
+
+__all__ = [
+    "CalibratedSampler",
+    "Review",
+    "StorageLost",
+    "minimize",
+    "open_storage",
+    "review",
+]

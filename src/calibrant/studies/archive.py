@@ -1,0 +1,355 @@
+"""What a study's trials say to the optimiser, and where its forecasts are kept.
+
+The point suggested and its raw forecast are stored with the trial, before the objective runs. All
+that a search needs can be rebuilt from storage, by another worker or next week.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.storages import BaseStorage
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from calibrant.core.cube import keys
+from calibrant.core.normal import SCORE_LIMIT
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.base import Forecast
+from calibrant.forecasts.json import forecast_from_dict, forecast_to_dict
+from calibrant.recalibration.score_log import ScoreLog
+from calibrant.search.history import History
+from calibrant.studies.space import Internal, Space, conditions, union
+
+_KEY = "calibrant:suggestion"  # of the system attribute that holds a suggestion
+_RECENT = 5  # trials without a parameter after which it is given up
+_NEAR = 1.0  # cubes away: further outside a range that was changed, outcomes do not count
+_TOLD = 3  # finished trials that reported at a step, before they tell what comes after it
+INTERRUPTED = "calibrant:interrupted"  # user attribute of a trial that someone stopped
+_SLIPS = "calibrant:slips"  # user attribute of a study: trials that failed before it was put right
+
+
+def cut_off(study: Study) -> set[int]:
+    """Return the numbers of trials that have finished and are no evaluations.
+
+    Someone stopped them, or their worker died and another has begun them again, or they failed in
+    a run before anything had succeeded: see :func:`forgive`.
+    """
+    trials = study.get_trials(deepcopy=False)
+    replaced = {number for t in trials for number in t.system_attrs.get("retry_history", ())}
+    replaced.update(study.user_attrs.get(_SLIPS, ()))
+    return {
+        trial.number
+        for trial in trials
+        if (trial.state == TrialState.FAIL and trial.number in replaced)
+        or (trial.state.is_finished() and INTERRUPTED in trial.user_attrs)
+    }
+
+
+def forgive(study: Study) -> None:
+    """Forget what has failed, when a new run begins and nothing has succeeded before it.
+
+    It was the objective that was broken, and not the settings that it was tried with.
+    """
+    failed = [trial.number for trial in study.get_trials(deepcopy=False, states=(TrialState.FAIL,))]
+    if failed:
+        study.set_user_attr(_SLIPS, failed)
+
+
+class Stored(NamedTuple):
+    """A suggestion as it is kept with its trial."""
+
+    params: dict[str, float]  # internal values
+    forecasts: tuple[Forecast, ...]  # one an objective, to be minimised; none in the first design
+    signs: tuple[float, ...]  # that objectives had then; none where an earlier version stored it
+
+
+def store(
+    study: Study, trial: FrozenTrial, params: Internal, forecasts: Sequence[Forecast]
+) -> None:
+    """Keep a suggestion with its trial, where every worker can see it."""
+    record: dict[str, Any] = {
+        "params": dict(params),
+        "forecasts": [forecast_to_dict(forecast) for forecast in forecasts],
+        "signs": signs(study).tolist(),
+    }
+    study._storage.set_trial_system_attr(trial._trial_id, _KEY, record)
+
+
+def stored(trial: FrozenTrial) -> Stored | None:
+    """Return the suggestion kept with a trial, if there is one."""
+    record = trial.system_attrs.get(_KEY)
+    if record is None:
+        return None
+    forecasts = tuple(map(forecast_from_dict, record["forecasts"]))
+    return Stored(record["params"], forecasts, tuple(record.get("signs", ())))
+
+
+def internal_params(trial: FrozenTrial) -> dict[str, float]:
+    """Return a trial's parameters as Optuna stores them."""
+    return {
+        name: trial.distributions[name].to_internal_repr(value)
+        for name, value in trial.params.items()
+    }
+
+
+def every_trial(study: Study, states: tuple[TrialState, ...] | None = None) -> list[FrozenTrial]:
+    """Return a study's trials: all, where Hyperband shows a sampler those of one bracket."""
+    return study._storage.get_all_trials(study._study_id, deepcopy=False, states=states)
+
+
+def signs(study: Study) -> FloatArray:
+    """Return what turns each objective into one to be minimised: 1 or −1."""
+    return np.array([-1.0 if d == StudyDirection.MAXIMIZE else 1.0 for d in study.directions])
+
+
+class Record(NamedTuple):
+    """A finished trial, as far as the search is concerned."""
+
+    finished: tuple[float, int]  # when, and the trial's number
+    ran: bool  # until it ended or was pruned: else there may be parameters it never came to
+    params: dict[str, float]
+    values: FloatArray | None  # to be minimised; None: it gave nothing that can be used
+    reports: dict[int, float]  # finite ones, by step, to be minimised
+    pruned: bool  # after a report that says how it was going
+    constraints: dict[str, float]
+    forecasts: tuple[Forecast, ...]  # made before the outcome, of just this point
+    scores: FloatArray | None  # of the values under them
+
+
+@dataclass
+class Archive:
+    """The finished trials of a study, in the order in which they finished; read once each."""
+
+    records: dict[int, Record] = field(default_factory=dict)
+    _distributions: dict[int, dict[str, BaseDistribution]] = field(default_factory=dict)
+    _storage: BaseStorage | None = None
+    _study_id: int = -1
+    _slips: frozenset[int] = frozenset()
+    _earlier: frozenset[int] = frozenset()  # numbers of trials that had finished before
+    _read: list[int] = field(default_factory=list)  # numbers, in the order of reading
+    _rows: dict[int, FloatArray] = field(default_factory=dict)  # of the space last asked for
+    _rows_of: Mapping[str, BaseDistribution] | None = None
+
+    def update(self, study: Study) -> None:
+        """Read the trials that have finished since last time."""
+        trials = every_trial(study)
+        if not self._is_of(study, trials):
+            self.records, self._distributions = {}, {}
+            self._rows_of, self._read = None, []
+            self._storage, self._study_id = study._storage, study._study_id
+            known = study._storage.get_study_user_attrs(study._study_id)  # Hyperband hides them
+            self._slips = frozenset(known.get(_SLIPS, ()))
+            self._earlier = frozenset(t.number for t in trials if t.state.is_finished())
+        finished = [
+            trial
+            for trial in trials
+            if trial.state.is_finished()
+            and trial.number not in self.records
+            and trial.number not in self._slips
+            and INTERRUPTED not in trial.user_attrs
+        ]
+        flip = signs(study)
+        for trial in finished:
+            self._read.append(trial.number)
+            self.records[trial.number] = _record(trial, flip)
+            self._distributions[trial.number] = trial.distributions
+        # By time of finishing, whoever read them and when: outcomes are a sequence.
+        by_time = sorted(self.records.items(), key=lambda item: item[1].finished)
+        self.records = dict(by_time)
+
+    def _is_of(self, study: Study, trials: Sequence[FrozenTrial]) -> bool:
+        """Whether these are the trials that were read before; ids alone are given out again."""
+        if self._storage is not study._storage or self._study_id != study._study_id:
+            return False
+        return all(
+            number < len(trials) and _finished(trials[number]) == self.records[number].finished
+            for number in (self._read[:1] + self._read[-1:])
+        )
+
+    def read_since(self, known: int) -> list[tuple[int, dict[str, float]]]:
+        """Return numbers and points of the trials read after the first ``known``."""
+        return [(number, self.records[number].params) for number in self._read[known:]]
+
+    def search_space(
+        self, declared: Mapping[str, BaseDistribution] | None = None
+    ) -> dict[str, BaseDistribution]:
+        """Return all parameters met so far, with the range each had last.
+
+        What was ``declared`` is newer than trials that had finished before, older than others.
+        """
+        declared = declared or {}
+        numbers = sorted(self._distributions)
+        before = [self._distributions[n] for n in numbers if n in self._earlier]
+        since = [self._distributions[n] for n in numbers if n not in self._earlier]
+        every = union([*before, declared, *since])
+        # A parameter that no recent trial has, without a condition that would explain it, was
+        # taken out of the objective.
+        told = sorted(n for n, record in self.records.items() if record.ran and record.params)
+        if not told:
+            return every
+        recent = {name for number in told[-_RECENT:] for name in self._distributions[number]}
+        recent |= declared.keys()
+        if every.keys() <= recent:
+            return every
+        explained = conditions(every, self._seen())
+        return {name: d for name, d in every.items() if name in recent or name in explained}
+
+    def space(self, distributions: Mapping[str, BaseDistribution]) -> Space:
+        """Return the cube of some parameters, with what trials tell about which exist when."""
+        seen = self._seen()
+        return Space(distributions, conditions(distributions, seen), seen)
+
+    def _seen(self) -> list[dict[str, float]]:
+        """Return parameters that went together; a trial may have ended before it asked for any."""
+        return [record.params for record in self.records.values() if record.ran and record.params]
+
+    def outcomes(self, objectives: int) -> tuple[ScoreLog, ...]:
+        """Return the online calibration set of each objective."""
+        known = [r.scores for r in self.records.values() if r.scores is not None]
+        table = np.array(known).reshape(-1, objectives)
+        return tuple(ScoreLog(column) for column in table.T)
+
+    def history(self, space: Space, objectives: int, pending: Sequence[Internal]) -> History:
+        """Return what is known, as points of a space."""
+        # A trial that ended before it had parameters says nothing about any point, nor does one
+        # far outside a range that has been changed.
+        there = [n for n, r in self.records.items() if r.params.keys() & space.coordinates.keys()]
+        points = self._points(space, there)
+        near = np.all((points >= -_NEAR) & (points <= 1.0 + _NEAR), axis=1)
+        there = [number for number, one in zip(there, near, strict=True) if one]
+        known = [number for number in there if self.records[number].values is not None]
+        pruned = [number for number in there if self.records[number].pruned]
+        failed = [
+            number
+            for number in there
+            if (record := self.records[number]).values is None
+            and not record.pruned
+            and (record.ran or space.is_whole(record.params))
+        ]
+        names = sorted({name for number in known for name in self.records[number].constraints})
+        X = self._points(space, known)
+        running = np.array([space.row(p) for p in pending]).reshape(-1, space.cube.dim)
+        # A trial that failed and is tried again, because its worker died, has not failed.
+        if failed:
+            again = {*keys(X), *keys(running)}
+            failed_keys = keys(self._points(space, failed))
+            failed = [n for n, key in zip(failed, failed_keys, strict=True) if key not in again]
+        limits = [[self.records[n].constraints.get(name, np.nan) for name in names] for n in known]
+        history = History(
+            X=X,
+            Y=np.array([self.records[n].values for n in known]).reshape(-1, objectives),
+            constraints=np.array(limits).reshape(len(known), len(names)),
+            online=self.outcomes(objectives),
+            forecast=np.array([self.records[n].scores is not None for n in known], dtype=bool),
+            failed=self._points(space, failed),
+            pruned=self._points(space, pruned),
+            foretold=np.zeros((len(pruned), 2)),
+            pending=running,
+        )
+        told = [n for n, bad in zip(known, history.penalties, strict=True) if not bad]
+        return replace(history, foretold=self._foretold(pruned, told))
+
+    def _foretold(self, pruned: Sequence[int], known: Sequence[int]) -> FloatArray:
+        """Return what the last reports of some trials foretell of their outcomes, and its std.
+
+        What came after a report at that step, in trials that finished, is expected to come. Where
+        too few have reported then, an outcome is no better than the middle one, and uncertain.
+        """
+        if not known:
+            return np.zeros((len(pruned), 2))
+        finished = [(self.records[n].reports, _value(self.records[n])) for n in known]
+        y = np.array([value for _, value in finished])
+        middle = 2.0 * np.median(y / 2.0)  # halves, as the sum of the largest two is none
+        ends = y.min() / 2.0, y.max() / 2.0
+        half_range = ends[1] - ends[0]
+        after = {
+            step: np.array([value / 2.0 - r[step] / 2.0 for r, value in finished if step in r])
+            for step in {max(self.records[n].reports) for n in pruned}
+        }
+        rows = []
+        for number in pruned:
+            step, last = max(self.records[number].reports.items())
+            if after[step].size >= _TOLD:
+                value = 2.0 * np.clip(last / 2.0 + np.median(after[step]), *ends)
+                with np.errstate(over="ignore"):
+                    std = min(2.0 * after[step].std(ddof=1), half_range)
+            else:
+                value, std = np.clip(last, middle, y.max()), half_range
+            rows.append((value, std))
+        return np.array(rows).reshape(-1, 2)
+
+    def _points(self, space: Space, numbers: Sequence[int]) -> FloatArray:
+        if self._rows_of != space.distributions:
+            self._rows, self._rows_of = {}, space.distributions
+        for number in numbers:
+            if number not in self._rows:
+                self._rows[number] = space.row(self.records[number].params)
+        return np.array([self._rows[n] for n in numbers]).reshape(-1, space.cube.dim)
+
+
+def running_points(study: Study, but: int) -> list[tuple[int, dict[str, float]]]:
+    """Return numbers and points of all other trials under evaluation, wherever they run."""
+    points = []
+    for trial in every_trial(study, (TrialState.RUNNING,)):
+        suggestion = stored(trial)
+        params = {**(suggestion.params if suggestion else {}), **internal_params(trial)}
+        if trial.number != but and params:
+            points.append((trial.number, params))
+    return points
+
+
+def _record(trial: FrozenTrial, flip: FloatArray) -> Record:
+    params, suggestion = internal_params(trial), stored(trial)
+    if trial.state == TrialState.FAIL and params and suggestion is not None:
+        params = {**suggestion.params, **params}  # what it would have asked for, had it not failed
+    values = None
+    if trial.state == TrialState.COMPLETE and np.all(np.isfinite(trial.values)):
+        values = flip * np.array(trial.values)
+    reports = {
+        step: float(flip[0] * value)
+        for step, value in trial.intermediate_values.items()
+        if np.isfinite(value)
+    }
+    diverged = bool(trial.intermediate_values) and max(trial.intermediate_values) not in reports
+    forecasts: tuple[Forecast, ...] = ()
+    scores = None
+    # A forecast counts if it was of the point that was then evaluated. Parameters that turned out
+    # not to exist, or that nobody knew of, do not change what was said about this outcome.
+    if values is not None and suggestion is not None and _agree(suggestion.params, params):
+        # A trial may have been copied from a study with other objectives, or another direction.
+        same = not suggestion.signs or suggestion.signs == tuple(flip)
+        if same and len(suggestion.forecasts) == values.size:
+            forecasts = suggestion.forecasts
+            each = [float(f.score(y)) for f, y in zip(forecasts, values, strict=True)]
+            scores = np.clip(each, -SCORE_LIMIT, SCORE_LIMIT)
+    return Record(
+        _finished(trial),
+        trial.state != TrialState.FAIL,
+        params,
+        values,
+        reports,
+        trial.state == TrialState.PRUNED and bool(reports) and not diverged,
+        dict(trial.constraints),
+        forecasts,
+        scores,
+    )
+
+
+def _value(record: Record) -> float:
+    """Return the outcome of a trial that has one."""
+    assert record.values is not None
+    return float(record.values[0])
+
+
+def _agree(one: Internal, other: Internal) -> bool:
+    return all(one[name] == other[name] for name in one.keys() & other.keys())
+
+
+def _finished(trial: FrozenTrial) -> tuple[float, int]:
+    time = trial.datetime_complete.timestamp() if trial.datetime_complete else 0.0
+    return time, trial.number

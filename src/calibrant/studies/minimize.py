@@ -1,0 +1,240 @@
+"""Tuning a Python function or a program: studies that can be stopped and gone on with.
+
+Both run on Optuna's own loop, storage and threads, with :class:`~calibrant.CalibratedSampler`
+choosing the parameters. A number of trials means the study's, so that running the same thing again
+finishes what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.samplers import BaseSampler
+from optuna.storages import BaseStorage
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from calibrant.studies.archive import INTERRUPTED, forgive
+from calibrant.studies.program import Command, CommandFailed
+from calibrant.studies.runner import ERROR_KEY, Listener, evaluated, quiet_optuna, run
+from calibrant.studies.sampler import CalibratedSampler
+from calibrant.studies.space_text import describe, parse_space
+from calibrant.studies.storage import open_storage
+
+_JOB = "calibrant:job"  # user attribute of a study: what it tunes
+
+
+def minimize(
+    objective: Callable[[dict[str, Any]], float],
+    space: Mapping[str, Any],
+    n_trials: int = 50,
+    *,
+    storage: str | BaseStorage | None = None,
+    study_name: str = "calibrant",
+    n_jobs: int = 1,
+    seed: int | None = None,
+    timeout: float | None = None,
+    sampler: BaseSampler | None = None,
+    progress: bool = True,
+) -> Study:
+    """Find parameters at which a function is low, and return the Optuna study of the search.
+
+    >>> study = minimize(lambda p: (p["x"] - 2) ** 2, {"x": (-10.0, 10.0)}, n_trials=20)
+    >>> study.best_params
+
+    An exception in the objective, NaN or ±inf fails its trial, and the search goes on; if the
+    first five trials of a run all fail, the exception is raised. Ctrl-C ends the search and
+    returns what was found.
+
+    Args:
+        objective: takes the parameters as a dict, returns a number.
+        space: by name, a range ``(low, high)``, choices ``[…]``, text such as ``"1e-5..1e-1:log"``,
+            or an Optuna distribution.
+        n_trials: how many evaluations the study shall have, those it has already included.
+        storage: an Optuna storage, or its URL (``"sqlite:///study.db"``): the study can be gone on
+            with, and other processes can work on it at the same time.
+        study_name: its name in the storage.
+        n_jobs: evaluations at the same time, in threads.
+        seed: of all random choices; a ``sampler`` of your own has its own.
+        timeout: seconds after which no new evaluation starts.
+        sampler: instead of a :class:`~calibrant.CalibratedSampler` with default settings, which is
+            told the space beforehand (``search_space``).
+        progress: whether to show a progress bar, on a terminal.
+    """
+    distributions = parse_space(space)
+    study = open_study(distributions, storage, study_name, "minimize", sampler, seed)
+    same_job(study, parameters=sorted(distributions))
+
+    def evaluate(trial: Trial) -> float:
+        return objective(suggest(trial, distributions))
+
+    with _progress_bar(study, n_trials) if progress else nullcontext() as show:
+        run(study, evaluate, n_trials, n_jobs, timeout, show)
+    return study
+
+
+def tune_command(
+    command: Command,
+    distributions: Mapping[str, BaseDistribution],
+    study: Study,
+    n_trials: int,
+    n_jobs: int = 1,
+    listener: Listener | None = None,
+) -> bool:
+    """Tune a program until the study has ``n_trials`` evaluations, or until Ctrl-C.
+
+    What was running at Ctrl-C is killed and marked as interrupted: it says nothing about its
+    parameters. Returns whether there was one.
+    """
+    command.check(list(distributions), n_jobs)
+
+    def evaluate(trial: Trial) -> float:
+        try:
+            return command.run(suggest(trial, distributions), trial.number)
+        except CommandFailed as failure:
+            if command.stopped:
+                trial.set_user_attr(INTERRUPTED, True)
+            trial.set_user_attr(ERROR_KEY, str(failure))
+            raise
+
+    return run(study, evaluate, n_trials, n_jobs, None, listener, on_interrupt=command.stop)
+
+
+def open_study(
+    distributions: Mapping[str, BaseDistribution],
+    storage: str | BaseStorage | None,
+    study_name: str,
+    direction: str,
+    sampler: BaseSampler | None = None,
+    seed: int | None = None,
+) -> Study:
+    """Return the study of that name, new or as it was left."""
+    if sampler is not None and seed is not None:
+        raise ValueError(
+            f"`seed` is of the default sampler, but got seed={seed} and a `sampler`; give it the "
+            "seed instead, as in CalibratedSampler(seed=0)."
+        )
+    sampler = sampler or CalibratedSampler(search_space=distributions, seed=seed)
+    if storage is not None:
+        _check_storable(distributions)
+    with quiet_optuna():
+        study = optuna.create_study(
+            storage=open_storage(storage),
+            study_name=study_name,
+            direction="maximize" if direction == "maximize" else "minimize",
+            sampler=sampler,
+            load_if_exists=True,
+        )
+    stored = " and ".join(d.name.lower() for d in study.directions)
+    if stored != direction:
+        raise ValueError(
+            f"The stored study `{study_name}` is to {stored}, not to {direction}; choose another "
+            "name."
+        )
+    _check_kinds(study, distributions)
+    return study
+
+
+def _check_storable(distributions: Mapping[str, BaseDistribution]) -> None:
+    """Raise if a choice would come back from a storage as something else."""
+    for name, distribution in distributions.items():
+        for choice in getattr(distribution, "choices", ()):
+            if not isinstance(choice, bool | int | float | str | None):
+                raise ValueError(
+                    f"A storage keeps choices that are numbers, text, True, False or None, but "
+                    f"`{name}` may be {choice!r}; give it a name, and look it up in the objective."
+                )
+
+
+def _check_kinds(study: Study, distributions: Mapping[str, BaseDistribution]) -> None:
+    """Raise if a parameter has changed its kind or choices: Optuna would fail every trial."""
+    for trial in study.get_trials(deepcopy=False):
+        for name in distributions.keys() & trial.distributions.keys():
+            before, now = trial.distributions[name], distributions[name]
+            try:
+                optuna.distributions.check_distribution_compatibility(before, now)
+            except ValueError:
+                raise ValueError(
+                    f"`{name}` was {describe(before)} in the stored study `{study.study_name}` and "
+                    f"is now {describe(now)}; a range may change, but not its scale, nor choices "
+                    "or their order: use another name or storage."
+                ) from None
+
+
+def same_job(study: Study, **job: Any) -> None:
+    """Raise if the study was started for something else; note what it is for.
+
+    Two problems in one study would be modelled as one. What is compared is what was noted: the
+    names of parameters, and on the command line the program and how its result is read.
+    """
+    known = study.user_attrs.get(_JOB)
+    of_use = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
+    begun = bool(study.get_trials(deepcopy=False, states=of_use))
+    if known is None or not begun:  # nothing to mix up: what was noted may have been a slip
+        study.set_user_attr(_JOB, {**(known or {}), **job})
+        if known is not None:
+            forgive(study)
+        return
+    for part in known.keys() & job.keys():
+        if known[part] != job[part]:
+            raise ValueError(
+                f"The stored study `{study.study_name}` is of something else: its {part} is "
+                f"{known[part]!r} and not {job[part]!r}; choose another name or storage."
+            )
+
+
+def suggest(trial: Trial, distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:
+    """Return the parameters of a trial."""
+    params: dict[str, Any] = {}
+    for name, dist in distributions.items():
+        match dist:
+            case FloatDistribution():
+                params[name] = trial.suggest_float(
+                    name, dist.low, dist.high, step=dist.step, log=dist.log
+                )
+            case IntDistribution():
+                params[name] = trial.suggest_int(
+                    name, dist.low, dist.high, step=dist.step, log=dist.log
+                )
+            case CategoricalDistribution():
+                params[name] = trial.suggest_categorical(name, dist.choices)
+    return params
+
+
+@contextmanager
+def _progress_bar(study: Study, n_trials: int) -> Iterator[Listener]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.fields[best]}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=n_trials, completed=evaluated(study), best="")
+
+        def show(study: Study, trial: FrozenTrial) -> None:
+            complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+            best = min((t.value for t in complete if t.value is not None), default=None)
+            shown = "" if best is None else f"best {best:.6g}"
+            bar.update(task, completed=evaluated(study), best=shown)
+
+        yield show

@@ -1,0 +1,155 @@
+"""What a study found, and how true its forecasts were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from optuna.study import Study
+from optuna.trial import TrialState
+
+from calibrant.core.typing import FloatArray
+from calibrant.recalibration import Recalibrator
+from calibrant.search.step import SHOWN
+from calibrant.studies.archive import Archive, Record, cut_off, signs
+from calibrant.studies.sampler import CalibratedSampler
+
+COVERAGE = 0.8  # of the intervals that are shown
+_ENOUGH = 5  # forecasts come due before an interval is called calibrated
+
+
+@dataclass(frozen=True)
+class Review:
+    """A study of one objective, in the order in which its trials finished, in the user's units.
+
+    Arrays over ``values`` have one entry a trial with a finite value; those over forecasts one for
+    each of these that had a forecast beforehand.
+    """
+
+    numbers: list[int]
+    values: FloatArray
+    best_so_far: FloatArray  # NaN before the first that meets all constraints
+    best_number: int
+    best_value: float
+    best_params: dict[str, Any]
+    best_interval: tuple[float, float] | None  # of another evaluation; the best value is inside
+    failed: int
+    forecast_numbers: list[int]
+    outcomes: FloatArray  # the values that were forecast
+    raw_pits: FloatArray
+    pits: FloatArray
+    low: FloatArray  # ends of the calibrated 80 % intervals
+    high: FloatArray
+    raw_low: FloatArray
+    raw_high: FloatArray
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether enough forecasts have come due to call an interval calibrated."""
+        return self.outcomes.size >= _ENOUGH
+
+    @property
+    def held(self) -> np.ndarray:
+        """Whether each outcome lay inside its calibrated interval."""
+        return np.asarray((self.low <= self.outcomes) & (self.outcomes <= self.high))
+
+    @property
+    def raw_held(self) -> np.ndarray:
+        """Whether each outcome lay inside the model's own interval."""
+        return np.asarray((self.raw_low <= self.outcomes) & (self.outcomes <= self.raw_high))
+
+
+def review(study: Study) -> Review:
+    """Return what a study found, and replay its forecasts through the online recalibrator.
+
+    Each forecast was stored before its outcome, and is recalibrated with the outcomes before it.
+    """
+    if len(study.directions) != 1:
+        raise ValueError(
+            f"A review is of one objective, but the study has {len(study.directions)}."
+        )
+    archive, (sign,) = Archive(), signs(study)
+    archive.update(study)
+    known = {n: r for n, r in archive.records.items() if r.values is not None}
+    if not known:
+        raise ValueError("No trial of the study has finished with a finite value.")
+    trials = study.get_trials(deepcopy=False)
+    lowest, best = _lowest(known)
+    best_number, values = list(known)[best], sign * _values(known)
+    best_value, best_params = float(values[best]), trials[best_number].params
+    due = {n: r for n, r in known.items() if r.forecasts}
+    rows, recalibrator = _replayed(due, sign)
+    outcomes, raw_pits, pits, low, high, raw_low, raw_high = rows
+    best_interval = None
+    if archive.search_space():  # with nothing to choose there is nothing to model
+        sampler = study.sampler
+        if not isinstance(sampler, CalibratedSampler):
+            sampler = CalibratedSampler()
+        (forecast,) = sampler.forecasts(study, [best_params])
+        ends = _ends(recalibrator.calibrate(forecast[0]).interval(COVERAGE), sign)
+        # A model may take for noise what is not: an objective without any gives the same again.
+        best_interval = min(*ends, best_value), max(*ends, best_value)
+    return Review(
+        numbers=list(known),
+        values=values,
+        best_so_far=np.where(np.isinf(lowest), np.nan, sign * lowest),
+        best_number=best_number,
+        best_value=best_value,
+        best_params=best_params,
+        best_interval=best_interval,
+        failed=len({t.number for t in trials if t.state == TrialState.FAIL} - cut_off(study)),
+        forecast_numbers=list(due),
+        outcomes=outcomes,
+        raw_pits=raw_pits,
+        pits=pits,
+        low=low,
+        high=high,
+        raw_low=raw_low,
+        raw_high=raw_high,
+    )
+
+
+def _values(known: Mapping[int, Record]) -> FloatArray:
+    """Return what was found, as it is minimised."""
+    return np.array([r.values[0] for r in known.values() if r.values is not None])
+
+
+def _lowest(known: Mapping[int, Record]) -> tuple[FloatArray, int]:
+    """Return the lowest value after each trial, and the position of the best trial.
+
+    As in Optuna, the best is among those that meet all constraints, if any does; the lowest is
+    infinite before the first of them.
+    """
+    feasible = [not any(limit > 0.0 for limit in r.constraints.values()) for r in known.values()]
+    merit = _values(known) + (np.where(feasible, 0.0, np.inf) if any(feasible) else 0.0)
+    return np.minimum.accumulate(merit), int(np.argmin(merit))
+
+
+def _replayed(due: Mapping[int, Record], sign: float) -> tuple[FloatArray, Recalibrator]:
+    """Return, by columns of a trial, its outcome, PITs and ends of intervals; and what R became."""
+    recalibrator, columns = SHOWN, []
+    for record, outcome in zip(due.values(), _values(due), strict=True):
+        raw = record.forecasts[0]
+        calibrated = recalibrator.calibrate(raw)
+        columns.append(
+            [
+                sign * outcome,
+                *(_flip(float(f.cdf(outcome)), sign) for f in (raw, calibrated)),
+                *_ends(calibrated.interval(COVERAGE), sign),
+                *_ends(raw.interval(COVERAGE), sign),
+            ]
+        )
+        recalibrator = recalibrator.observe(raw, outcome)
+    return np.array(columns).reshape(-1, 7).T, recalibrator
+
+
+def _flip(pit: float, sign: float) -> float:
+    """Return the PIT of an outcome, given that of the minimised one."""
+    return pit if sign > 0.0 else 1.0 - pit
+
+
+def _ends(interval: tuple[FloatArray, FloatArray], sign: float) -> tuple[float, float]:
+    low, high = sorted(float(sign * end) for end in interval)
+    return low, high

@@ -1,0 +1,211 @@
+"""Running a study: Optuna's loop, losing nothing when it is stopped or its storage disappears."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import optuna
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from calibrant.core import validate
+from calibrant.studies.archive import INTERRUPTED, cut_off
+from calibrant.studies.storage import StorageLost, lost, rescued
+
+logger = logging.getLogger(__name__)
+
+ERROR_KEY = "error"  # of the user attribute that says why a trial failed
+_GIVE_UP = 5  # failures of a run without any success: the objective is broken, not the setting
+
+Listener = Callable[[Study, FrozenTrial], None]
+
+
+def evaluated(study: Study) -> int:
+    """Return how many trials of a study have finished, but not those that were cut off."""
+    finished = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
+    trials = study.get_trials(deepcopy=False, states=finished)
+    return len({trial.number for trial in trials} - cut_off(study))
+
+
+def run(
+    study: Study,
+    evaluate: Callable[[Trial], float],
+    n_trials: int,
+    n_jobs: int = 1,
+    timeout: float | None = None,
+    listener: Listener | None = None,
+    on_interrupt: Callable[[], None] | None = None,
+) -> bool:
+    """Run Optuna's loop until the study has ``n_trials`` evaluations, whoever made them.
+
+    Args:
+        study: what to add trials to.
+        evaluate: the objective.
+        n_trials: how many evaluations the study shall have.
+        n_jobs: how many at the same time, in threads.
+        timeout: seconds after which no new evaluation starts.
+        listener: called after each trial.
+        on_interrupt: called at Ctrl-C (and where it is given, when the process is told to end) to
+            stop what is running.
+
+    Returns:
+        Whether the run was interrupted.
+    """
+    validate.at_least("n_jobs", n_jobs, 1)
+    missing = validate.at_least("n_trials", n_trials, 1) - evaluated(study)
+    if missing <= 0:
+        return False
+    errors: list[Exception] = []
+    succeeded: list[int] = []  # numbers of trials
+    stop = _Stop(study, on_interrupt)
+    lock = threading.Lock()
+    before = study.get_trials(states=(TrialState.COMPLETE,))
+    made: list[FrozenTrial] = []  # a copy of what was evaluated here, should the storage be lost
+
+    def guarded(trial: Trial) -> float:
+        try:
+            with stop.at_once():
+                value = float(evaluate(trial))
+        except KeyboardInterrupt:
+            trial.set_user_attr(INTERRUPTED, True)  # no fault of these parameters
+            raise
+        except optuna.TrialPruned:
+            raise
+        except Exception as error:
+            errors.append(error)
+            trial.set_user_attr(ERROR_KEY, trial.user_attrs.get(ERROR_KEY) or repr(error))
+            raise
+        if not np.isfinite(value):
+            trial.set_user_attr(ERROR_KEY, f"the objective returned {value}")
+            return float("nan")  # which Optuna takes for a failure; it takes ±inf for outcomes
+        made.append(_copy(study, trial, value))
+        return value
+
+    def after(study: Study, trial: FrozenTrial) -> None:
+        with lock:
+            if trial.state in (TrialState.COMPLETE, TrialState.PRUNED):
+                succeeded.append(trial.number)
+            if listener is not None:
+                listener(study, trial)
+            hopeless = len(errors) >= _GIVE_UP and not succeeded
+            if evaluated(study) >= n_trials or hopeless:
+                study.stop()
+
+    try:
+        with quiet_optuna(), stop.signals():
+            study.optimize(
+                guarded,
+                n_trials=missing,
+                n_jobs=n_jobs,
+                timeout=timeout,
+                catch=(Exception,),
+                callbacks=[after],
+            )
+    except KeyboardInterrupt:
+        stop.asked = True
+    except Exception as error:
+        complaint = lost(study, error)
+        if complaint is None:
+            raise
+        if on_interrupt is not None:
+            on_interrupt()
+        copy = rescued(study, [*before, *made])
+        raise StorageLost(
+            f"The storage of `{study.study_name}` is gone ({str(complaint).splitlines()[0]}); "
+            f"its {len(copy.trials)} evaluations are in the `study` of this error.",
+            copy,
+        ) from error
+    if stop.asked:
+        logger.warning("Stopped; the study keeps the %d evaluations made.", evaluated(study))
+    elif errors and not succeeded:
+        logger.error(
+            "No trial of this run succeeded; %d raised, the last %r.", len(errors), errors[-1]
+        )
+        if len(errors) >= _GIVE_UP:
+            raise errors[-1]
+    return stop.asked
+
+
+def _copy(study: Study, trial: Trial, value: float) -> FrozenTrial:
+    """Return an evaluation with its forecast, as far as the storage still gives it."""
+    try:
+        attributes = study._storage.get_trial_system_attrs(trial._trial_id)
+    except Exception:  # the storage may be gone already; its loss is reported elsewhere
+        attributes = {}
+    return optuna.create_trial(
+        params=trial.params,
+        distributions=trial.distributions,
+        value=value,
+        system_attrs=dict(attributes),
+    )
+
+
+class _Stop:
+    """Ctrl-C, as a run takes it.
+
+    It ends the objective at once, but lets Optuna finish what it stores before and after: half of
+    it would leave a trial that runs for ever. Where there is something to stop, being told to end
+    (SIGTERM, SIGHUP) is the same: programs must not be left behind. Who insists is obeyed.
+    """
+
+    def __init__(self, study: Study, on_interrupt: Callable[[], None] | None) -> None:
+        self.asked = False
+        self._study, self._on_interrupt = study, on_interrupt
+        self._evaluating = False  # in the main thread, which is the one that signals reach
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Let a signal end what is done here."""
+        in_main = threading.current_thread() is threading.main_thread()
+        try:
+            if in_main:
+                self._evaluating = True
+            if self.asked:  # while the trial was prepared
+                raise KeyboardInterrupt
+            yield
+        finally:
+            if in_main:
+                self._evaluating = False
+
+    @contextmanager
+    def signals(self) -> Iterator[None]:
+        """Listen to signals. Only the main thread may: others go without."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        numbers = [signal.SIGINT]
+        if self._on_interrupt is not None:
+            numbers.append(signal.SIGTERM)
+            # Windows has no terminals that hang up; under nohup it is to be ignored.
+            if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+                numbers.append(signal.SIGHUP)
+        before = {number: signal.signal(number, self._interrupt) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _interrupt(self, number: int, frame: object) -> None:
+        insists, self.asked = self.asked, True
+        self._study._stop_flag = True  # no other trial is started, by any thread
+        if self._on_interrupt is not None:
+            self._on_interrupt()
+        if self._evaluating or insists:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def quiet_optuna() -> Iterator[None]:
+    """Keep Optuna from a line a trial while something else shows the progress."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(max(before, optuna.logging.ERROR))
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)

@@ -1,0 +1,265 @@
+"""The sampler: calibrated Bayesian optimisation behind Optuna's interface."""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.study import Study
+from optuna.trial import FrozenTrial
+
+from calibrant.acquisition.base import Acquisition
+from calibrant.core import validate
+from calibrant.core.cube import Design, keys
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.base import Forecast
+from calibrant.models.protocol import Model
+from calibrant.recalibration import Recalibrator
+from calibrant.recalibration.calibration_sets import CalibrationSet, Splits
+from calibrant.recalibration.score_log import ScoreLog
+from calibrant.search.history import History
+from calibrant.search.step import (
+    ACQUISITION,
+    INITIAL,
+    MODEL,
+    PATIENCE,
+    RECALIBRATOR,
+    Fits,
+    Policy,
+    Suggestion,
+)
+from calibrant.studies.archive import Archive, running_points, store
+from calibrant.studies.space import Internal, Space, searchable
+from calibrant.studies.space_text import parse_space
+
+_ATTEMPTS = 8  # at a point that no other worker has just taken
+_LEAST = 2  # complete trials, where many are pruned, before the model is asked
+_DESIGN_KEY = "calibrant:design"  # the seed of the first points, shared by all workers
+
+
+class CalibratedSampler(BaseSampler):
+    """Chooses the parameters of Optuna's trials by calibrated Bayesian optimisation.
+
+    >>> study = optuna.create_study(sampler=CalibratedSampler())
+    >>> study.optimize(objective, n_trials=50)
+
+    One or several objectives, minimised or maximised; constraints set with
+    ``trial.set_constraint(name, value)``, met at values of at most 0; parameters that exist only in
+    some trials; any number of workers on one storage. Each suggestion is stored with its trial
+    together with the model's raw forecast, so calibration survives a restart.
+
+    Args:
+        model: what forecasts outcomes; by default Gaussian processes that take turns.
+        recalibrator: what makes its forecasts true inside the acquisition; None: uncalibrated.
+        calibration_set: the outcomes it learns from: "leave-one-out", "time-series" or "online", or
+            a :class:`~calibrant.recalibration.CalibrationSet` for the details. By default
+            leave-one-out, for expected improvement with both signs (spread and no shift); a name
+            alone means with shift.
+        acquisition: what makes a point worth evaluating.
+        n_startup_trials: how many trials are spread out before the model is asked, pruned ones that
+            have reported included; by default 5.
+        design: how they are spread: "latin", "sobol" or "random".
+        repeats: whether a setting may be evaluated twice.
+        patience: after so many suggestions in a row that were no improvement the model is doubted
+            more and more; None: never.
+        search_space: the parameters, where they are known beforehand, as distributions or as
+            :func:`~calibrant.minimize` takes them; by default they are learned from the trials, and
+            those that start before the first has ended are drawn at random. Ranges must be those
+            that the objective asks for: a suggestion outside them is not used.
+        seed: of all random choices.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: Model = MODEL,
+        recalibrator: Recalibrator | None = RECALIBRATOR,
+        calibration_set: CalibrationSet | Splits | str | None = None,
+        acquisition: Acquisition = ACQUISITION,
+        n_startup_trials: int = INITIAL,
+        design: Design | str = Design.LATIN,
+        repeats: bool = False,
+        patience: int | None = PATIENCE,
+        search_space: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        n_startup_trials = validate.whole("n_startup_trials", n_startup_trials)
+        if n_startup_trials < 1:
+            raise ValueError(
+                f"`n_startup_trials >= 1` must hold, but got {n_startup_trials}: "
+                "a model needs an outcome to start from."
+            )
+        self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats, patience)
+        self._n_startup_trials = n_startup_trials
+        self._design = validate.choice("design", Design, design)
+        self._search_space = searchable(parse_space(search_space)) if search_space else {}
+        if seed is not None and validate.whole("seed", seed) < 0:
+            raise ValueError(f"`seed >= 0` must hold, but got seed={seed}.")
+        self._seed = seed
+        self._rng = np.random.default_rng(seed)
+        self._lock = threading.RLock()
+        self._archive = Archive()
+        self._last: tuple[Mapping[str, BaseDistribution], Fits] = ({}, Fits())
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        with self._lock:
+            self._archive.update(study)
+            return self._archive.search_space(self._search_space)
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        searched = searchable(search_space)
+        if not searched:
+            return {}
+        # One suggestion at a time in this process: the next one must know of it.
+        with self._lock:
+            self._archive.update(study)
+            space = self._archive.space(searched)
+            return space.external(self._place(study, trial, space))
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        # Optuna does not ask for parameters that were all given when the trial was enqueued; what
+        # the model says about them counts all the same.
+        fixed = trial.system_attrs.get("fixed_params", {})
+        with self._lock:
+            self._archive.update(study)
+            searched = self._archive.search_space(self._search_space)
+            if fixed and searched and set(searched) <= set(fixed):
+                self._place(study, trial, self._archive.space(searched))
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        # Workers with the same seed must not draw the same: the trial decides, and the name.
+        seed = self._seed if self._seed is not None else int(self._rng.integers(2**31))
+        entropy = [seed, trial.number, zlib.crc32(param_name.encode())]
+        drawn = int(np.random.default_rng(entropy).integers(2**31))
+        random = RandomSampler(seed=drawn)
+        return random.sample_independent(study, trial, param_name, param_distribution)
+
+    def reseed_rng(self) -> None:
+        self._rng = np.random.default_rng()
+
+    def outcomes(self, study: Study) -> tuple[ScoreLog, ...]:
+        """Return the online calibration set of each objective: scores of forecasts come due."""
+        with self._lock:
+            self._archive.update(study)
+            return self._archive.outcomes(len(study.directions))
+
+    def forecasts(self, study: Study, params: Sequence[Mapping[str, Any]]) -> tuple[Forecast, ...]:
+        """Forecast each objective at some parameters: raw, and as if it were minimised."""
+        with self._lock:
+            self._archive.update(study)
+            if not (searched := self._archive.search_space(self._search_space)):
+                raise ValueError("A forecast needs a finished trial with something to choose.")
+            space = self._archive.space(searched)
+            history = self._archive.history(space, len(study.directions), [])
+            if not history.Y.size:
+                raise ValueError("A forecast needs a finished trial with a finite value.")
+            X = np.array([space.row(space.to_internal(point, outside=True)) for point in params])
+            fits = self._fit(history, space)
+            return tuple(fitted.predict(X) for fitted in fits.objectives)
+
+    def _place(self, study: Study, trial: FrozenTrial, space: Space) -> dict[str, float]:
+        """Return a point, stored with its trial, that no other worker has taken meanwhile."""
+        fixed = space.to_internal(trial.system_attrs.get("fixed_params", {}))
+        objectives = len(study.directions)
+        avoided: list[Internal] = []
+        for _ in range(_ATTEMPTS):
+            running = [params for _, params in running_points(study, but=trial.number)]
+            history = self._archive.history(space, objectives, [*running, *avoided])
+            suggestion = self._suggest(study, trial, space, history, fixed)
+            params = space.internal(suggestion.x)
+            store(study, trial, params, suggestion.forecasts)
+            rivals = self._rivals(study, trial, params)
+            if fixed or not rivals:
+                break
+            # Of two workers that stored the same point at least one sees the other's, perhaps both.
+            # The later trial then leaves the next best point, too, to the earlier one.
+            avoided.append(params)
+            if min(rivals) < trial.number:
+                history = self._archive.history(space, objectives, [*running, *avoided])
+                further = self._suggest(study, trial, space, history, fixed)
+                avoided.append(space.internal(further.x))
+        return params
+
+    def _rivals(self, study: Study, trial: FrozenTrial, params: Internal) -> list[int]:
+        """Return the trials that have taken the same point since the history was read."""
+        known = len(self._archive.records)
+        running = running_points(study, but=trial.number)
+        self._archive.update(study)  # afterwards: what has ended meanwhile is in one of the two
+        others = [*running, *self._archive.read_since(known)]
+        return [number for number, theirs in others if theirs == params]
+
+    def _suggest(
+        self, study: Study, trial: FrozenTrial, space: Space, history: History, fixed: Internal
+    ) -> Suggestion:
+        """Return a point and, as soon as there is a model, what it forecasts of it."""
+        startup = self._n_startup_trials
+        complete, pruned = history.Y.shape[0], history.pruned.shape[0]
+        if complete < min(startup, _LEAST) or complete + pruned < startup:
+            x = self._startup_point(study, trial, space, history, startup)
+            return Suggestion(space.row(space.existing({**space.internal(x), **fixed})))
+        fits, point = self._fit(history, space), dict(fixed)
+        self._last = (space.distributions, fits)
+        if len(fixed) < space.cube.dim:  # choose what was not given
+            columns = {name: column for column, name in enumerate(space.coordinates)}
+            given = {columns[name]: float(space.row(fixed)[columns[name]]) for name in fixed}
+            cube = space.cube.fixed(given) if given else space.cube
+            chosen = self._policy.choose(history, cube, self._rng, fits)
+            point = {**space.internal(chosen), **fixed}
+        return self._policy.forecast(space.row(space.existing(point)), history, fits)
+
+    def _fit(self, history: History, space: Space) -> Fits:
+        """Fit the models, going on from those of the last suggestion if parameters are the same.
+
+        They are not kept here: a look at forecasts must not change what is suggested next.
+        """
+        last_space, last_fits = self._last
+        return self._policy.fit(
+            history, space.cube, last_fits if last_space == space.distributions else None
+        )
+
+    def _startup_point(
+        self, study: Study, trial: FrozenTrial, space: Space, history: History, startup: int
+    ) -> FloatArray:
+        """Return the trial's own point of a design that all workers share."""
+        taken = self._policy.taken(history, space.cube)
+        if trial.number < startup:
+            rng = np.random.default_rng(self._design_seed(study))
+            x = space.cube.design(self._design, startup, rng)[trial.number]
+            if keys(x[None])[0] not in taken:
+                return np.asarray(x)
+        return space.cube.untaken(self._rng, taken)
+
+    def _design_seed(self, study: Study) -> int:
+        """Return the seed of the design, drawn by the first worker that needs it."""
+        if self._seed is not None:
+            return self._seed
+        known = study._storage.get_study_system_attrs(study._study_id).get(_DESIGN_KEY)
+        if known is None:
+            known = int(self._rng.integers(2**31))
+            study._storage.set_study_system_attr(study._study_id, _DESIGN_KEY, known)
+        return int(known)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        for name in ("_lock", "_archive", "_last"):  # a copy, perhaps in another process, rereads
+            del state[name]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock, self._archive, self._last = threading.RLock(), Archive(), ({}, Fits())

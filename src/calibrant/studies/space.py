@@ -1,0 +1,369 @@
+"""Optuna's distributions and the unit cube.
+
+Numbers are spread evenly over [0, 1], in their logarithm where the distribution says so. A value of
+a list of k (integers, steps, categories) sits in the middle of its k-th part, so that all are
+equally likely under a uniform draw. Parameters that can take one value only have no coordinate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+from calibrant.core.cube import MIDDLE, Axis, Cube, keys
+from calibrant.core.typing import FloatArray
+
+_FAR = 10.0  # cubes away: no outcome there tells anything about this one
+_FEW = 16  # values of a list that may be a parent before its values were seen again
+_LISTED = 256  # values that the search goes through one by one; longer lists are rounded to
+
+# A parameter's value as Optuna stores it: a float; of a category, its index.
+Internal = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One parameter on [0, 1]."""
+
+    distribution: BaseDistribution
+    axis: Axis
+    to_unit: Callable[[float], float]  # of the internal value
+    from_unit: Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """When a parameter exists: with which internal values of another (None: that does not)."""
+
+    parent: str
+    values: frozenset[float | None]
+
+
+@dataclass(frozen=True)
+class Space:
+    """A set of parameters as a unit cube.
+
+    Args:
+        distributions: by name; those with a single value are left out.
+        conditions: of parameters that exist only in some trials, parents' before children's.
+        trials: what was asked for in the past. A point that agrees with a trial in all of it would
+            be that trial again, whatever its other coordinates are.
+    """
+
+    distributions: Mapping[str, BaseDistribution]
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
+    trials: Sequence[Internal] = field(default=(), repr=False, compare=False)
+    coordinates: dict[str, Coordinate] = field(init=False, repr=False, compare=False)
+    cube: Cube = field(init=False, repr=False, compare=False)
+    _paths: dict[tuple[int, ...], set[bytes]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        coordinates = {
+            name: _coordinate(distribution)
+            for name, distribution in sorted(searchable(self.distributions).items())
+        }
+        object.__setattr__(self, "coordinates", coordinates)
+        axes = tuple(coordinate.axis for coordinate in coordinates.values())
+        object.__setattr__(self, "_paths", self._unexplained_paths())
+        cube = Cube(axes, self._absent if self.conditions or self._paths else None)
+        object.__setattr__(self, "cube", cube)
+
+    def row(self, params: Internal) -> FloatArray:
+        """Return the point of some internal values; a parameter that is not there is in the middle.
+
+        A value from before the range was changed may lie outside the cube, where it belongs.
+        """
+        point = np.full(self.cube.dim, MIDDLE)
+        for column, (name, coordinate) in enumerate(self.coordinates.items()):
+            if name in params:
+                point[column] = coordinate.to_unit(params[name])
+        # A logarithmic range may have been a linear one: there is no logarithm of zero.
+        return np.asarray(np.clip(np.nan_to_num(point, nan=MIDDLE), -_FAR, 1.0 + _FAR))
+
+    def internal(self, x: FloatArray) -> dict[str, float]:
+        """Return the internal values of a point, without parameters that do not exist there."""
+        values = {
+            name: coordinate.from_unit(float(u))
+            for (name, coordinate), u in zip(self.coordinates.items(), x, strict=True)
+        }
+        return self.existing(values)
+
+    def existing(self, params: Internal) -> dict[str, float]:
+        """Return the parameters that exist given the others, as far as past trials tell."""
+        kept = dict(params)
+        for name, condition in self.conditions.items():
+            if name in kept and kept.get(condition.parent) not in condition.values:
+                del kept[name]
+        return kept
+
+    def is_whole(self, params: Internal) -> bool:
+        """Whether all parameters are there that exist given the others."""
+        every = {name: params.get(name, np.nan) for name in self.coordinates}
+        return self.existing(every).keys() <= params.keys()
+
+    def _absent(self, X: FloatArray) -> NDArray[np.bool_]:
+        """Return which coordinates do not exist; the vectorised form of :meth:`existing`."""
+        columns = {name: column for column, name in enumerate(self.coordinates)}
+        absent = np.zeros(X.shape, dtype=bool)
+        for name, condition in self.conditions.items():
+            parent = columns[condition.parent]
+            to_unit = self.coordinates[condition.parent].to_unit
+            allowed = [to_unit(value) for value in condition.values if value is not None]
+            fits = (np.abs(X[:, parent, None] - np.array(allowed)) < 1e-9).any(axis=1)
+            exists = np.where(absent[:, parent], None in condition.values, fits)
+            absent[:, columns[name]] = ~exists
+        for asked, known in self._paths.items():
+            again = np.array([key in known for key in keys(X[:, asked])])
+            others = np.delete(np.arange(X.shape[1]), asked)
+            absent[np.ix_(again, others)] = True
+        return absent
+
+    def _unexplained_paths(self) -> dict[tuple[int, ...], set[bytes]]:
+        """Return, by the columns they asked for, trials that asked for less than conditions say.
+
+        Only those with lists of values throughout, as nothing else is met twice, and only what was
+        left out though it was known: an objective may have got new parameters since.
+        """
+        expected = self.coordinates.keys() - self.conditions.keys()
+        listed = {name for name, coordinate in self.coordinates.items() if coordinate.axis.values}
+        columns = {name: column for column, name in enumerate(self.coordinates)}
+        paths: dict[tuple[int, ...], set[bytes]] = {}
+        met: set[str] = set()
+        for params in self.trials:
+            met |= params.keys()
+            left_out = expected - params.keys()
+            asked = [name for name in self.coordinates if name in params] if left_out else []
+            if asked and left_out <= met and listed.issuperset(asked):
+                point = np.array([[self.coordinates[name].to_unit(params[name]) for name in asked]])
+                paths.setdefault(tuple(columns[n] for n in asked), set()).update(keys(point))
+        return paths
+
+    def to_internal(self, params: Mapping[str, Any], outside: bool = False) -> dict[str, float]:
+        """Return internal values of the parameters that are part of the space.
+
+        Args:
+            params: as the objective sees them.
+            outside: keep numbers outside of their range, as those of a trial from before the range
+                was changed.
+        """
+        internal = {}
+        for name, coordinate in self.coordinates.items():
+            if name in params:
+                try:
+                    value = coordinate.distribution.to_internal_repr(params[name])
+                except (ValueError, TypeError):
+                    continue  # no value of this parameter; Optuna says so when it is asked for
+                numeric = not isinstance(coordinate.distribution, CategoricalDistribution)
+                if coordinate.distribution._contains(value) or (outside and numeric):
+                    internal[name] = value
+        return internal
+
+    def external(self, params: Internal) -> dict[str, Any]:
+        """Return parameters as the objective sees them."""
+        return {
+            name: self.coordinates[name].distribution.to_external_repr(value)
+            for name, value in params.items()
+        }
+
+
+def union(
+    spaces: Sequence[Mapping[str, BaseDistribution]],
+) -> dict[str, BaseDistribution]:
+    """Return all parameters of some trials; where a range has changed, the last one."""
+    every: dict[str, BaseDistribution] = {}
+    for distributions in spaces:
+        every.update(distributions)
+    return searchable(dict(sorted(every.items())))
+
+
+def searchable(distributions: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
+    """Return the parameters that leave something to choose.
+
+    Those with one value do not; nor does a range so narrow that its ends come out as one number.
+    """
+    return {name: dist for name, dist in distributions.items() if not _is_single(dist)}
+
+
+def _is_single(distribution: BaseDistribution) -> bool:
+    if distribution.single():
+        return True
+    with np.errstate(all="ignore"):
+        coordinate = _coordinate(distribution)
+        low, high = coordinate.from_unit(0.0), coordinate.from_unit(1.0)
+        return not (coordinate.to_unit(low) < coordinate.to_unit(high))
+
+
+def conditions(
+    distributions: Mapping[str, BaseDistribution], trials: Sequence[Internal]
+) -> dict[str, Condition]:
+    """Return which parameter decides about the existence of which other, as far as trials tell.
+
+    A parameter is conditional if some trials have it and some do not; its parent is one with a list
+    of values each of which always, or never, goes with it. Parents always exist or, failing that,
+    have a condition themselves, which comes before their children's: two branches that something
+    else decides about would explain each other.
+    """
+    always = {name for name in distributions if all(name in params for params in trials)}
+    never = {name for name in distributions if not any(name in params for params in trials)}
+    open_cases = [name for name in distributions if name not in always | never]
+    found: dict[str, Condition] = {}
+    parents: Set[str] = always
+    while parents:
+        listed = {name: values for name in parents if (values := _listed(distributions[name]))}
+        new = {
+            child: condition
+            for child in open_cases
+            if child not in found and (condition := _condition(child, listed, trials))
+        }
+        found |= new
+        parents = new.keys()
+    return found
+
+
+def _condition(
+    child: str, parents: Mapping[str, list[float]], trials: Sequence[Internal]
+) -> Condition | None:
+    """Return when a parameter exists, by the parent with the fewest values that explains it.
+
+    Values not seen yet are taken to go with it: the next trial will tell. A long list whose values
+    are seldom seen twice would explain anything: it is no parent.
+    """
+    for parent, every in sorted(parents.items(), key=lambda item: (len(item[1]), item[0])):
+        present = {params.get(parent) for params in trials if child in params}
+        absent = {params.get(parent) for params in trials if child not in params}
+        chance = len(every) > _FEW and 2 * len(present | absent) > len(trials)
+        if not present & absent and not chance:
+            return Condition(parent, frozenset(({*every} | present) - absent))
+    return None
+
+
+def _listed(distribution: BaseDistribution) -> list[float]:
+    """Return the internal values of a distribution that has few, else none."""
+    match distribution:
+        case CategoricalDistribution():
+            return [float(i) for i in range(len(distribution.choices))]
+        case IntDistribution() if _count(distribution) <= _LISTED:
+            return [
+                float(v) for v in range(distribution.low, distribution.high + 1, distribution.step)
+            ]
+    return []
+
+
+def _count(distribution: FloatDistribution | IntDistribution) -> int:
+    """Return how many values a stepped distribution has."""
+    step = distribution.step
+    assert step is not None
+    return int(np.floor((distribution.high - distribution.low) / step + 1e-8)) + 1
+
+
+def _coordinate(distribution: BaseDistribution) -> Coordinate:
+    match distribution:
+        case CategoricalDistribution():
+            count = len(distribution.choices)
+            return _stepped(distribution, 0.0, count - 1.0, 1.0, count, categorical=True)
+        case IntDistribution(log=True):
+            return _log_integers(distribution)
+        case IntDistribution() | FloatDistribution(step=float()):
+            low, high = float(distribution.low), float(distribution.high)
+            step = float(distribution.step or 1)
+            return _stepped(distribution, low, high, step, _count(distribution))
+        case FloatDistribution():
+            return _continuous(distribution)
+    raise TypeError(
+        f"Parameters are floats, integers or categories, but got {type(distribution).__name__}."
+    )
+
+
+def _continuous(distribution: FloatDistribution) -> Coordinate:
+    low, high = distribution.low, distribution.high
+    if distribution.log:
+        start, span = np.log(low), (np.log(high) - np.log(low)) or 1.0
+        return Coordinate(
+            distribution,
+            Axis(),
+            lambda value: _log(value, start, span),
+            lambda u: float(np.clip(np.exp(start + u * span), low, high)),
+        )
+    # Halves, as the difference of the largest floats is not one.
+    half = (high / 2.0 - low / 2.0) or 1.0
+    return Coordinate(
+        distribution,
+        Axis(),
+        lambda value: (value / 2.0 - low / 2.0) / half,
+        lambda u: float(np.clip((low / 2.0 + u * half) * 2.0, low, high)),
+    )
+
+
+def _stepped(
+    distribution: BaseDistribution,
+    low: float,
+    high: float,
+    step: float,
+    count: int,
+    categorical: bool = False,
+) -> Coordinate:
+    """Return the coordinate of low, low + step, …: value i in the middle of part i of count."""
+
+    def index(u: float) -> float:
+        return float(min(np.floor(u * count), count - 1))
+
+    if count <= _LISTED or categorical:
+        axis = Axis(tuple((i + 0.5) / count for i in range(count)), categorical)
+    else:
+        axis = Axis(rounding=lambda u: (np.minimum(np.floor(u * count), count - 1.0) + 0.5) / count)
+    return Coordinate(
+        distribution,
+        axis,
+        lambda value: (np.round((value - low) / step) + 0.5) / count,
+        lambda u: _tidy(low + index(u) * step, distribution, high),
+    )
+
+
+def _tidy(value: float, distribution: BaseDistribution, high: float) -> float:
+    """Return 0.3 for 0.30000000000000004, but no value that the distribution does not have."""
+    if isinstance(distribution, IntDistribution):
+        return min(value, high)  # exact up to 2⁵³
+    tidy = float(f"{value:.14g}")
+    return tidy if distribution._contains(tidy) else min(value, high)  # 204 · 0.1 is above 20.4
+
+
+def _log(value: float, start: float, span: float) -> float:
+    return float((np.log(value) - start) / span) if value > 0.0 else -_FAR
+
+
+def _log_integers(distribution: IntDistribution) -> Coordinate:
+    low, high = distribution.low, distribution.high
+    start = np.log(low - 0.5)
+    span = np.log(high + 0.5) - start
+
+    if high - low < _LISTED:
+        values = np.arange(low, high + 1, dtype=float)
+        places = (np.log(values) - start) / span
+        # The nearest place, as the search rounds to it: not always that of the nearest number.
+        middles = 0.5 * (places[1:] + places[:-1])
+        return Coordinate(
+            distribution,
+            Axis(tuple(places.tolist())),
+            lambda value: _log(value, start, span),
+            lambda u: float(values[np.searchsorted(middles, u, side="right")]),
+        )
+
+    def nearest(u: ArrayLike) -> FloatArray:
+        return np.asarray(np.clip(np.rint(np.exp(start + np.asarray(u) * span)), low, high))
+
+    return Coordinate(
+        distribution,
+        Axis(rounding=lambda u: np.asarray((np.log(nearest(u)) - start) / span)),
+        lambda value: _log(value, start, span),
+        lambda u: float(nearest(u)),
+    )

@@ -1,0 +1,44 @@
+"""Functions with known minima, to try an optimiser on.
+
+>>> from calibrant.test_functions import PROBLEMS, levy, shifted
+>>> PROBLEMS["six-hump camel"].minimum
+-1.031628453489877
+>>> problem = shifted(levy(6), seed=1)  # its minimum is no longer in the middle of the box
+>>> float(problem(problem.where))
+0.0
+
+``problem.objective`` and ``problem.space()`` are what :func:`calibrant.minimize` takes.
+"""
+
+from calibrant.test_functions.families import (
+    ackley,
+    alpine,
+    branin,
+    goldstein_price,
+    hartmann,
+    levy,
+    michalewicz,
+    rastrigin,
+    rosenbrock,
+    shekel,
+    styblinski_tang,
+)
+from calibrant.test_functions.named import PROBLEMS
+from calibrant.test_functions.problem import Problem, shifted
+
+__all__ = [
+    "PROBLEMS",
+    "Problem",
+    "ackley",
+    "alpine",
+    "branin",
+    "goldstein_price",
+    "hartmann",
+    "levy",
+    "michalewicz",
+    "rastrigin",
+    "rosenbrock",
+    "shekel",
+    "shifted",
+    "styblinski_tang",
+]

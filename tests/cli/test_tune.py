@@ -1,0 +1,163 @@
+"""`calibrant tune` as a person runs it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import optuna
+import pytest
+from optuna.trial import TrialState
+from typer.testing import CliRunner
+
+from calibrant.cli.main import app
+from calibrant.studies.archive import INTERRUPTED
+
+runner = CliRunner()
+
+TRAIN = """
+import argparse, math, sys, time
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float)
+parser.add_argument("--layers", type=int)
+parser.add_argument("--act")
+a = parser.parse_args()
+if a.layers == 8:
+    sys.exit("out of memory")
+if a.layers == 7:
+    print("diverged: loss nan")
+    sys.exit()
+loss = (math.log10(a.lr) + 3) ** 2 + 0.2 * abs(a.layers - 4) + 0.3 * (a.act == "tanh")
+print("epoch 9 loss", loss)
+"""
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(TRAIN)
+    parameters = ["-p", "lr=1e-5..1e-1:log", "-p", "layers=1..8", "-p", "act=relu,tanh"]
+    program = ["--", sys.executable, "train.py", "--lr", "{lr}", "--layers", "{layers}",
+               "--act", "{act}"]  # fmt: skip
+
+    def arguments(*options):
+        return ["tune", *parameters, *options, *program]
+
+    return arguments
+
+
+def the_study(tmp_path, name="calibrant.db"):
+    return optuna.load_study(study_name="calibrant", storage=f"sqlite:///{tmp_path}/{name}")
+
+
+def test_it_tunes_reports_and_goes_on(job, tmp_path):
+    first = runner.invoke(app, job("--trials", "14", "--jobs", "2", "--seed", "0"))
+    assert first.exit_code == 0, first.output
+    assert "Best: " in first.output
+    assert len(the_study(tmp_path).trials) == 14
+    again = runner.invoke(app, job("--trials", "24", "--report", "page.html"))
+    assert again.exit_code == 0, again.output
+    assert "Going on with 14 evaluations" in again.output
+    study = the_study(tmp_path)
+    assert len(study.trials) == 24
+    assert study.best_value < 0.5
+    assert "if evaluated again" in again.output
+    held = re.search(r"held (\d+) of (\d+) times", again.output)
+    assert int(held[2]) >= 10
+    assert "lr" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    nothing_left = runner.invoke(app, job("--trials", "24"))
+    assert nothing_left.exit_code == 0
+    assert len(the_study(tmp_path).trials) == 24
+
+
+def test_failures_are_shown_with_their_reason(job, tmp_path):
+    result = runner.invoke(app, job("--trials", "25", "--seed", "1"))
+    assert result.exit_code == 0, result.output
+    failed = the_study(tmp_path).get_trials(states=(TrialState.FAIL,))
+    reasons = {trial.user_attrs["error"] for trial in failed}
+    assert reasons <= {"exit code 1: out of memory", "the number in the program's output is nan"}
+    assert re.search(rf"{len(failed)} trials? failed", result.output)
+
+
+def test_maximising(job, tmp_path):
+    result = runner.invoke(app, job("--trials", "10", "--maximize", "--seed", "0"))
+    assert result.exit_code == 0, result.output
+    best = max(t.value for t in the_study(tmp_path).trials if t.value is not None)
+    assert f"Best: {best:.6g}" in result.output
+
+
+def test_a_program_that_always_fails_stops_early(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["tune", "-p", "x=0..1", "--", sys.executable, "-c", "raise SystemExit('no {x}')"]
+    result = runner.invoke(app, [*arguments[:1], "--trials", "50", *arguments[1:]])
+    assert result.exit_code == 1
+    assert "Error: exit code 1: no " in result.output
+    assert len(the_study(tmp_path).trials) == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["-p", "x=5..1", "--", "true", "{x}"], "low <= high"),
+        (["-p", "x=0..1", "-p", "x=0..2", "--", "true", "{x}"], "given twice"),
+        (["-p", "x=0..1", "--", "true"], "never used"),
+        (["-p", "x=0..1", "--", "true", "{x}", "{y}"], "not among the parameters"),
+        (["-p", "x=0..1", "--trials", "0", "--", "true", "{x}"], "n_trials >= 1"),
+        (["-p", "x=0..1", "--jobs", "0", "--", "true", "{x}"], "n_jobs >= 1"),
+        (["-p", "x=0..1", "--timeout", "-1", "--", "true", "{x}"], "timeout > 0"),
+        (["-p", "x=0..1", "--storage", "s.db", "--", "true", "{x}"], "written as a URL"),
+        (["-p", "x=0..1", "--report", ".", "--", "true", "{x}"], "is a folder"),
+        (["-p", "x=0..1", "--report", "no/r.html", "--", "true", "{x}"], "does not exist"),
+    ],
+)
+def test_mistakes_are_named_before_anything_runs(options, complaint, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = runner.invoke(app, ["tune", *options])
+    assert result.exit_code == 1
+    assert complaint in result.output.replace("\n", " ")
+
+
+def test_another_job_does_not_mix_with_a_stored_one(job):
+    first = runner.invoke(app, job("--trials", "2"))
+    assert first.exit_code == 0, first.output
+    other = runner.invoke(app, ["tune", "-p", "x=0..1", "--", sys.executable, "-c", "print({x})"])
+    assert other.exit_code == 1
+    assert "is of something else" in other.output
+
+
+@pytest.mark.parametrize(
+    ("how", "jobs"), [(signal.SIGINT, 1), (signal.SIGINT, 2), (signal.SIGTERM, 2)]
+)
+def test_ctrl_c_keeps_everything_and_says_nothing_bad_about_what_ran(tmp_path, how, jobs):
+    # The eleventh takes a minute: there is something to stop.
+    slow = """
+import pathlib, sys, time
+if int(sys.argv[2]) > 9:
+    pathlib.Path(f"slow-{sys.argv[2]}").touch()
+    time.sleep(60)
+print(sys.argv[1])
+"""
+    command = [
+        sys.executable, "-m", "calibrant", "tune", "-p", "x=-1.0..1.0", "--jobs", str(jobs),
+        "--trials", "200", "--", sys.executable, "-c", slow, "{x}", "{trial}",
+    ]  # fmt: skip
+    worker = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.glob("slow-*"))) < jobs and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(worker.pid, how)
+    printed = worker.communicate(timeout=20)[0]
+    assert worker.returncode == 130, printed
+    assert "Best: " in printed
+    study = the_study(tmp_path)
+    complete = study.get_trials(states=(TrialState.COMPLETE,))
+    assert len(complete) == 10
+    assert not study.get_trials(states=(TrialState.RUNNING,))
+    stopped = study.get_trials(states=(TrialState.FAIL,))
+    assert len(stopped) == jobs
+    assert all(trial.user_attrs.get(INTERRUPTED) for trial in stopped)

@@ -1,0 +1,121 @@
+"""Figures hold the numbers they claim to show."""
+
+import numpy as np
+import pytest
+
+from calibrant import LeaderRecalibrator, Normal, figures, replay
+from calibrant.evaluation.stream_report import write_stream_report
+
+rng = np.random.default_rng(0)
+PITS = {"raw": rng.beta(0.5, 0.5, 200), "calibrated": rng.uniform(size=200)}
+
+
+def trace(figure, name):
+    return next(t for t in figure.data if t.name == name)
+
+
+def test_reliability_shows_the_share_below_each_level():
+    curve = trace(figures.reliability(PITS), "raw")
+    assert (curve.x[0], curve.y[0], curve.x[-1], curve.y[-1]) == (0, 0, 1, 1)
+    assert curve.y[30] == np.mean(PITS["raw"] <= curve.x[30])
+
+
+def test_pit_histogram_integrates_to_one():
+    bars = trace(figures.pit_histogram(PITS, bins=10), "calibrated")
+    assert np.mean(bars.y) == pytest.approx(1.0)
+
+
+def test_coverage_over_time_runs_and_rolls():
+    inside = np.array([1, 0, 1, 1, 0, 0], dtype=bool)
+    running = trace(figures.coverage_over_time({"a": inside}, 0.8), "a").y
+    np.testing.assert_allclose(running, [1, 1 / 2, 2 / 3, 3 / 4, 3 / 5, 1 / 2])
+    rolling = trace(figures.coverage_over_time({"a": inside}, 0.8, window=2), "a").y
+    np.testing.assert_allclose(rolling, [1, 1 / 2, 1 / 2, 1, 1 / 2, 0])
+    longer = trace(figures.coverage_over_time({"a": inside}, 0.8, window=50), "a").y
+    np.testing.assert_allclose(longer, running)
+
+
+def test_ribbon_marks_what_lies_outside_and_draws_infinite_ends():
+    y = np.array([0.0, 5.0, -5.0])
+    low, high = np.array([-1.0, -1.0, -np.inf]), np.array([1.0, 1.0, 1.0])
+    figure = figures.ribbon(y, {"80 %": (low, high)})
+    assert list(trace(figure, "outside").y) == [5.0]
+    assert list(trace(figure, "inside").y) == [0.0, -5.0]
+    assert all(np.isfinite(np.asarray(t.y, dtype=float)).all() for t in figure.data)
+
+
+@pytest.mark.parametrize("draw", [figures.reliability, figures.pit_histogram])
+def test_series_must_be_labelled(draw):
+    with pytest.raises(ValueError, match="labelled"):
+        draw({})
+    with pytest.raises(ValueError, match="labelled"):
+        draw([0.5, 0.6])
+
+
+def test_many_series_get_a_colour_each():
+    many = {str(k): PITS["raw"] for k in range(15)}
+    assert sum(t.name in many for t in figures.reliability(many).data) == 15
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: figures.reliability({"a": []}), "At least one outcome"),
+        (lambda: figures.pit_histogram(PITS, bins=0), "`bins >= 1`"),
+        (lambda: figures.coverage_over_time({"a": [True]}, 0.8, window=0), "`window >= 1`"),
+        (lambda: figures.ribbon([1.0, 2.0], {"a": ([0.0], [1.0])}), "one lower and upper end"),
+        (lambda: figures.ribbon([], {"a": ([], [])}), "not empty"),
+    ],
+)
+def test_bad_input(draw, message):
+    with pytest.raises(ValueError, match=message):
+        draw()
+
+
+def test_report_is_one_self_contained_page(tmp_path):
+    y = rng.standard_normal(60)
+    result = replay(Normal(np.zeros(60), 1.0 + np.zeros(60)), y, LeaderRecalibrator())
+    path = write_stream_report(result, tmp_path / "page.html", "A <title> & more")
+    page = path.read_text(encoding="utf-8")
+    assert "A &lt;title&gt; &amp; more" in page
+    assert page.count('class="plotly-graph-div"') == 4
+    assert '<script src="http' not in page  # opens without a network
+    assert f"{result.summary()['calibrated']['CRPS']:.4g}" in page
+
+
+def test_convergence_draws_values_and_the_best_so_far():
+    figure = figures.convergence([3.0, 1.0, 2.0], [3.0, 1.0, 1.0])
+    values, best = figure.data
+    assert list(values.y) == [3.0, 1.0, 2.0]
+    assert list(best.y) == [3.0, 1.0, 1.0]
+    assert best.line.shape == "hv"
+    with pytest.raises(ValueError, match="equally long"):
+        figures.convergence([1.0], [1.0, 2.0])
+
+
+def test_intervals_draws_a_bar_an_outcome_and_marks_those_outside():
+    figure = figures.intervals(
+        [1.0, 2.0, 5.0], {"raw": ([0.0, 0.0, 0.0], [2.0, 3.0, 4.0])}, x=[7, 8, 9]
+    )
+    bars, inside, outside = figure.data
+    assert len(bars.y) == 9
+    assert np.isnan(bars.y[2::3]).all()
+    assert list(inside.x) == [7, 8]
+    assert list(outside.x) == [9]
+
+
+def test_infinite_intervals_are_drawn_to_the_edge():
+    figure = figures.intervals([1.0, 2.0], {"raw": ([-np.inf, 0.0], [2.0, np.inf])})
+    floor, ceiling = figure.layout.yaxis.range
+    assert figure.data[0].y[0] == floor
+    assert figure.data[0].y[4] == ceiling
+    with pytest.raises(ValueError, match="1-D"):
+        figures.intervals([1.0], {"raw": ([0.0, 0.0], [1.0, 1.0])})
+
+
+def test_a_line_of_poor_coverage_ends_inside_the_picture():
+    figure = figures.coverage_over_time({"raw": [0, 0, 1, 0, 0, 0, 1, 0], "true": [1] * 8}, 0.8)
+    low, high = figure.layout.yaxis.range
+    assert low < trace(figure, "raw").y[-1] < high
+    usual = figures.coverage_over_time({"raw": [0, 1, 1, 1, 1, 0, 1, 1]}, 0.8)
+    assert usual.layout.yaxis.range[0] == pytest.approx(0.4)

@@ -1,0 +1,210 @@
+"""Calibration sets, each against its definition: closed forms and refits."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from calibrant import Normal, Optimizer, ScoreLog
+from calibrant.models import RBF, BaggedProcesses, GaussianProcess, Matern52, Rotation
+from calibrant.recalibration.calibration_sets import CalibrationSet, Splits, k_fold
+
+rng = np.random.default_rng(0)
+X = rng.random((11, 2))
+Y = np.sin(5 * X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(11)
+ONLINE = ScoreLog(np.array([0.3, -1.2, 2.0]))
+GP = GaussianProcess(outputs="standardise")
+THETA = np.log([0.5, 1.3, 0.02])
+
+
+@dataclass(frozen=True)
+class FixedGP:
+    """A Gaussian process with hyper-parameters and output map given, which counts its fits."""
+
+    outputs: object = field(default_factory=lambda: GP.at(THETA, X, Y).outputs)
+    fits: list = field(default_factory=list)
+
+    def fit(self, X, y):
+        self.fits.append(len(y))
+        return replace(GP.at(THETA, X, y), outputs=self.outputs, v=self.outputs(y))
+
+
+@dataclass(frozen=True)
+class MeanModel:
+    """A model that knows no closed form: the mean of what it saw, give or take one."""
+
+    fits: list = field(default_factory=list)
+
+    def fit(self, X, y):
+        self.fits.append(len(y))
+        return FittedMean(float(np.mean(y)))
+
+
+@dataclass(frozen=True)
+class FittedMean:
+    mean: float
+
+    def predict(self, X):
+        return Normal(np.full(len(X), self.mean), 1.0)
+
+
+def scores(calibration_set, model=None, X=X, y=Y, online=ONLINE):
+    model = model or FixedGP()
+    fitted = model.fit(X, y)
+    model.fits.clear()
+    return calibration_set.outcomes(model, fitted, X, y, online).scores
+
+
+def test_online_scores_are_those_on_record():
+    model = FixedGP()
+    got = scores(CalibrationSet("online", symmetric=False), model)
+    np.testing.assert_array_equal(got, ONLINE.scores)
+    assert model.fits == []
+
+
+@pytest.mark.parametrize("splits", ["leave-one-out", "time-series"])
+def test_closed_forms_are_refits_with_the_same_hyper_parameters(splits):
+    closed, refitted = FixedGP(), FixedGP()
+    by_formula = scores(CalibrationSet(splits, symmetric=False, in_doubt=0.0), closed)
+    by_refits = scores(CalibrationSet(splits, refit=True, symmetric=False), refitted)
+    assert closed.fits == []
+    assert refitted.fits == ([10] * 11 if splits == "leave-one-out" else list(range(2, 11)))
+    np.testing.assert_allclose(by_formula, by_refits, atol=1e-8)
+
+
+def test_leave_one_out_scores_each_outcome_by_the_others():
+    model = MeanModel()
+    got = scores(CalibrationSet("leave-one-out", symmetric=False, folds=11), model)
+    expected = [Y[i] - np.delete(Y, i).mean() for i in range(11)]
+    np.testing.assert_allclose(got, expected)
+    assert model.fits == [10] * 11
+
+
+def test_without_a_closed_form_there_are_as_many_fits_as_folds():
+    model = MeanModel()
+    got = scores(CalibrationSet("leave-one-out", symmetric=False, folds=4), model)
+    assert got.size == 11
+    assert sorted(model.fits) == [8, 8, 8, 9]
+    again = scores(CalibrationSet("leave-one-out", symmetric=False, folds=4), MeanModel())
+    np.testing.assert_array_equal(got, again)
+    expected = k_fold(MeanModel(), X, Y, 4, np.random.default_rng(11)).scores
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("first", [1, 2, 6, 10])
+def test_a_time_series_scores_each_outcome_by_the_earlier_ones(first):
+    model = MeanModel()
+    calibration_set = CalibrationSet("time-series", symmetric=False, first=first)
+    expected = [Y[i] - Y[:i].mean() for i in range(first, 11)]
+    np.testing.assert_allclose(scores(calibration_set, model), expected)
+    assert model.fits == list(range(first, 11))
+    # The closed form leaves out as many.
+    assert scores(calibration_set).size == 11 - first
+
+
+def test_refits_fit_the_output_map_again_too():
+    """Unlike the closed form, which keeps the units of all outcomes."""
+
+    @dataclass(frozen=True)
+    class AtTheta:
+        fits: list = field(default_factory=list)
+
+        def fit(self, X, y):
+            return GP.at(THETA, X, y)
+
+    got = scores(CalibrationSet(refit=True, symmetric=False), AtTheta())
+    for i in range(11):
+        others = np.arange(11) != i
+        forecast = GP.at(THETA, X[others], Y[others]).predict(X[[i]])
+        np.testing.assert_allclose(got[i], forecast.score(Y[[i]])[0])
+
+
+@pytest.mark.parametrize("splits", list(Splits), ids=str)
+@pytest.mark.parametrize("refit", [False, True], ids=["closed", "refit"])
+def test_symmetric_sets_count_each_score_with_both_signs(splits, refit):
+    one = scores(CalibrationSet(splits, refit, symmetric=False))
+    both = scores(CalibrationSet(splits, refit, symmetric=True))
+    assert one.size >= 3
+    np.testing.assert_array_equal(np.sort(both), np.sort(np.concatenate([one, -one])))
+
+
+def test_by_default_it_is_leave_one_out_in_closed_form():
+    model = FixedGP()
+    expected, stds = model.fit(X, Y).leave_one_out()
+    in_doubt = stds >= 0.3 * stds.max()
+    np.testing.assert_array_equal(scores(CalibrationSet(), model), expected[in_doubt])
+    assert model.fits == []
+
+
+def test_a_cluster_of_sure_outcomes_does_not_count():
+    rng = np.random.default_rng(0)
+    spread = rng.random((12, 2))
+    cluster = 0.5 + 1e-3 * rng.standard_normal((40, 2))
+    inputs = np.concatenate([spread, cluster])
+    outcomes = np.sin(9.0 * inputs).sum(axis=1)
+    fitted = GaussianProcess().fit(inputs, outcomes)
+    every = CalibrationSet(in_doubt=0.0).outcomes(None, fitted, inputs, outcomes, ScoreLog())
+    some = CalibrationSet().outcomes(None, fitted, inputs, outcomes, ScoreLog())
+    assert len(every) == 52
+    assert len(some) <= 13
+
+
+@pytest.mark.parametrize(
+    ("calibration_set", "count"),
+    [
+        (CalibrationSet("leave-one-out"), 1),
+        (CalibrationSet("leave-one-out", refit=True), 1),
+        (CalibrationSet("time-series"), 1),
+        (CalibrationSet("time-series", first=4), 4),
+        (CalibrationSet("time-series", refit=True, first=4), 3),
+    ],
+)
+def test_too_few_outcomes_are_no_set(calibration_set, count):
+    assert scores(calibration_set, X=X[:count], y=Y[:count]).size == 0
+    assert scores(CalibrationSet("online"), X=X[:count], y=Y[:count]).size == 3
+
+
+def test_one_outcome_more_than_the_first_training_set_is_scored():
+    for refit in (False, True):
+        calibration_set = CalibrationSet("time-series", refit, symmetric=False, first=4)
+        assert scores(calibration_set, X=X[:5], y=Y[:5]).size == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: CalibrationSet("k-fold"), "`calibration_set` must be one of"),
+        (lambda: CalibrationSet(folds=1), "`folds >= 2` must hold, but got folds=1"),
+        (lambda: CalibrationSet(first=0), "`first >= 1` must hold, but got first=0"),
+    ],
+)
+def test_bad_sets(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: CalibrationSet(first=2.5),
+        lambda: CalibrationSet(folds=2.5),
+        lambda: GaussianProcess(most_outcomes=2.5),
+        lambda: BaggedProcesses(members=2.5),
+        lambda: Optimizer(2, n_initial=2.5),
+        lambda: Optimizer(2, patience=2.5),
+    ],
+)
+def test_counts_are_whole_numbers(call):
+    with pytest.raises(TypeError, match=r"must be a whole number, but got 2\.5"):
+        call()
+
+
+@pytest.mark.parametrize("splits", ["leave-one-out", "time-series"])
+def test_refits_are_of_the_process_at_turn(splits):
+    short, long = (GaussianProcess(kernel) for kernel in (RBF(), Matern52()))
+    X = rng.random((8, 2))
+    y = np.sin(5.0 * X[:, 0]) + X[:, 1]
+    known, model = CalibrationSet(splits, refit=True), Rotation((short, long))
+    scores = known.outcomes(model, model.fit(X, y), X, y, ScoreLog()).scores
+    expected = known.outcomes(short, short.fit(X, y), X, y, ScoreLog()).scores  # 8 is even
+    np.testing.assert_array_equal(scores, expected)

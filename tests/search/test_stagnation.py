@@ -1,0 +1,156 @@
+"""A search that finds nothing better doubts its model."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import optuna
+import pytest
+
+from calibrant import (
+    CalibratedSampler,
+    GaussianRecalibrator,
+    LeaderRecalibrator,
+    OnlineRecalibrator,
+    Optimizer,
+)
+from calibrant.acquisition import Acquisition, ExpectedImprovement
+from calibrant.core.cube import as_cube
+from calibrant.models import GaussianProcess
+from calibrant.recalibration.score_log import ScoreLog
+from calibrant.search.history import History
+from calibrant.search.step import Policy
+
+
+def history(outcomes, forecast=None, constraints=None, dim=1):
+    """Outcomes at random points, the last of them forecast before."""
+    y = np.array(outcomes, dtype=float)
+    empty = History.empty(dim)
+    return replace(
+        empty,
+        X=np.random.default_rng(0).random((y.size, dim)),
+        Y=y[:, None],
+        constraints=np.empty((y.size, 0))
+        if constraints is None
+        else np.array(constraints)[:, None],
+        online=(ScoreLog(np.zeros(y.size if forecast is None else forecast)),),
+        forecast=np.arange(y.size) >= y.size - (y.size if forecast is None else forecast),
+    )
+
+
+@dataclass(frozen=True)
+class Watching(Acquisition):
+    """Expected improvement that remembers the shapes it was given."""
+
+    shapes: list = field(default_factory=list)
+
+    def criterion(self, belief, rng, cube):
+        self.shapes.append(belief.shape)
+        return ExpectedImprovement().criterion(belief, rng, cube)
+
+
+def test_what_was_in_vain():
+    assert History.empty(1).in_vain == 0
+    assert history([3, 2, 1]).in_vain == 0
+    assert history([3, 1, 2, 5]).in_vain == 2
+    assert history([3, 1, 1, 1]).in_vain == 2  # as good is no better
+    assert history([1, 2, 3, 4, 5], forecast=2).in_vain == 2  # the others were nobody's suggestion
+    assert history([1, 2, 3], forecast=0).in_vain == 0
+
+
+def test_only_what_is_feasible_can_be_the_best():
+    assert history([0, 3, 2, 4], constraints=[1, -1, 0, -1]).in_vain == 1
+    assert history([0, 3, 2], constraints=[1, 1, 1]).in_vain == 0
+    assert history([0, 3, 2], constraints=[np.nan, -1, -1]).in_vain == 2
+
+
+@pytest.mark.parametrize("patience", [1, 5, 10])
+def test_forecasts_grow_wider_while_nothing_better_is_found(patience):
+    watching = Watching()
+    optimizer = Optimizer(
+        1,
+        acquisition=watching,
+        recalibrator=None,
+        model=GaussianProcess(),
+        patience=patience,
+        seed=0,
+    )
+    for step in range(5 + 4 * patience):  # each outcome is worse than the first
+        optimizer.tell(optimizer.ask(), float(step))
+    asked = np.arange(4 * patience)
+    expected = np.clip(asked / patience, 1.0, 3.0)
+    assert [float(shape.std()) for shape in watching.shapes] == pytest.approx(expected)
+
+
+def test_an_improvement_ends_the_doubt():
+    watching = Watching()
+    optimizer = Optimizer(1, acquisition=watching, recalibrator=None, patience=2, seed=0)
+    for step in range(15):
+        optimizer.tell(optimizer.ask(), float(step) if step != 12 else -1.0)
+    stds = [float(shape.std()) for shape in watching.shapes]
+    assert stds[7] == 3.0
+    assert stds[8:] == [1.0, 1.0]
+
+
+def test_no_patience_changes_nothing_before_it_runs_out_and_none_never_does():
+    def asked(patience, evaluations):
+        optimizer = Optimizer(2, patience=patience, seed=0)
+        points = []
+        for _ in range(evaluations):
+            points.append(optimizer.ask())
+            optimizer.tell(points[-1], float(np.cos(9 * points[-1]).sum()))
+        return np.array(points)
+
+    assert np.array_equal(asked(None, 12), asked(10, 12))
+    assert np.array_equal(asked(None, 25), asked(10_000, 25))
+
+
+@pytest.mark.parametrize(
+    "recalibrator",
+    [None, GaussianRecalibrator(), LeaderRecalibrator(), OnlineRecalibrator(rate=0.1)],
+)
+def test_doubt_leads_away_from_what_is_known(recalibrator):
+    """Around a best point well explored, doubt looks elsewhere, whatever the recalibrator."""
+    rng = np.random.default_rng(0)
+    grid = np.stack(np.meshgrid([0.0, 0.5, 1.0], [0.0, 0.5, 1.0]), axis=-1).reshape(-1, 2)
+    X = np.vstack([0.3 + 0.05 * rng.standard_normal((30, 2)), grid])
+    y = 10 * ((X - 0.3) ** 2).sum(axis=1) + 0.3 * rng.standard_normal(39)
+    order = np.argsort(y)  # the best came first, and all others in vain
+    known = replace(history(y[order], dim=2), X=X[order])
+    distances = []
+    for patience in (None, 1):
+        policy = Policy(GaussianProcess(), recalibrator, patience=patience)
+        x = policy.suggest(known, as_cube(2), np.random.default_rng(1)).x
+        distances.append(np.linalg.norm(X - x, axis=1).min())
+    assert distances[1] > 2 * distances[0]
+
+
+def test_several_objectives_are_never_in_doubt():
+    def asked(patience):
+        sampler = CalibratedSampler(patience=patience, seed=0)
+        study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
+        study.optimize(lambda t: (t.suggest_float("x", 0, 1), t.suggest_float("y", 0, 1)), 12)
+        return [t.params for t in study.trials]
+
+    assert asked(1) == asked(None)
+
+
+@pytest.mark.parametrize(
+    ("patience", "error"), [(0, ValueError), (-3, ValueError), (2.5, TypeError)]
+)
+def test_patience_is_a_count(patience, error):
+    for search in (lambda p: Optimizer(1, patience=p), lambda p: CalibratedSampler(patience=p)):
+        with pytest.raises(error, match="patience"):
+            search(patience)
+
+
+def test_outcomes_that_were_not_suggested_are_not_in_vain():
+    optimizer = Optimizer(1, n_initial=2, seed=0)
+    for _ in range(12):
+        x = optimizer.ask()
+        optimizer.tell(x, float((x[0] - 0.3) ** 2))
+    before = optimizer._history().in_vain
+    for x in np.linspace(0.5, 1.0, 20):
+        optimizer.tell([x], 5.0 + x)
+    assert optimizer._history().in_vain == before
+    optimizer.tell(optimizer.ask(), 1.0)
+    assert optimizer._history().in_vain == before + 1

@@ -1,0 +1,211 @@
+"""Programs: what they are given, and what is read from them."""
+
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from calibrant.studies.program import Command, CommandFailed
+
+PYTHON = sys.executable
+
+
+def program(code, *arguments, **options):
+    return Command([PYTHON, "-c", code, *arguments], **options)
+
+
+@pytest.mark.parametrize(
+    ("printed", "number"),
+    [
+        ("loss 0.25", 0.25),
+        ("epoch 3: loss=1e-3, acc=97.5%", 97.5),
+        ("0.5\ndone in 12 s\n-3", -3.0),
+        ("v2 resnet50 err: .125", 0.125),
+        ("5 then +7.", 7.0),
+        ("1e300", 1e300),
+        ("loss 0.25\ndone in 3.2s", 0.25),
+        ("0.5 after 12.5ms, 3.5GiB", 0.5),
+        ("loss=\N{MINUS SIGN}0.5", -0.5),
+        ("\x1b[32m0.5\x1b[0;39m", 0.5),
+        ("3,0.25", 0.25),
+        ("9" * 100_000 + "x 2", 2.0),
+        ("1,2,3", 3.0),
+        ("1, 25", 25.0),
+    ],
+)
+def test_the_last_number_counts(printed, number):
+    assert program(f"print({printed!r})").run({}, 0) == number
+
+
+def test_very_long_output():
+    assert program("print('x' * 5_000_000, 7)").run({}, 0) == 7
+
+
+@pytest.mark.parametrize(
+    ("code", "complaint"),
+    [
+        ("print('no result')", "no number in the program's output"),
+        ("print('v2')", "no number"),
+        ("print('loss nan')", "is nan"),
+        ("print('1\\nInf')", "is inf"),
+        ("import sys; sys.exit(3)", "exit code 3: no output"),
+        ("raise ValueError('boom')", "exit code 1: ValueError: boom"),
+        ("import os; os.kill(os.getpid(), 9)", "killed by signal 9"),
+        ("print('loss: 1,234.5')", "write it without commas"),
+        ("print('Verlust: 0,25')", "write it without commas"),
+    ],
+)
+def test_what_goes_wrong_is_said(code, complaint):
+    with pytest.raises(CommandFailed, match=complaint):
+        program(code).run({}, 0)
+
+
+def test_a_program_that_does_not_exist():
+    with pytest.raises(CommandFailed, match="does not start: No such file"):
+        Command(["/no/such/program"]).run({}, 0)
+
+
+def test_arguments_are_filled_in_and_never_seen_by_a_shell():
+    code = "import sys; print(repr(sys.argv[1:])); print(1)"
+    show = "import sys; sys.exit(repr(sys.argv[1:]))"
+    texts = ["--lr={lr}", "{name} {trial}", "{{keep}}", '{"json": {"a": 1}}']
+    command = Command([PYTHON, "-c", show, *texts])
+    with pytest.raises(CommandFailed) as failure:
+        command.run({"lr": 1e-05, "name": "$(rm -rf x); `ls` 'q'"}, 7)
+    assert "--lr=1e-05" in str(failure.value)
+    assert "$(rm -rf x); `ls`" in str(failure.value)
+    assert "7" in str(failure.value)
+    assert "'{keep}'" in str(failure.value)
+    assert '{"json": {"a": 1}}' in str(failure.value)
+    assert program(code).run({}, 0) == 1
+
+
+@pytest.mark.parametrize(
+    ("printed", "field"),
+    [
+        ('{"loss": 0.5}', "loss"),
+        ('log line\n{"loss": 9}\n{"val": {"loss": 0.5}}\nbye', "val.loss"),
+        ('{\n "loss": "0.5"\n}', "loss"),
+        ('epoch 1\n{\n "loss": 0.5\n}\nbye', "loss"),
+        ('result: {"loss": 0.5} in 3 s', "loss"),
+        ('{"val.loss": 0.5}', "val.loss"),
+        ('{"loss": 0.5}\n{"loss": true}', "loss"),
+        ('{"loss": 0.5, "history": [{"epoch": 1, "loss": 5.0}, {"loss": 7.0}]}', "loss"),
+        ('{"metrics": {"loss": 0.5}}', "loss"),
+        ('{"of": [{"loss": 7.0}, {"loss": 0.5}]}', "loss"),
+        ('set {1, 2} {"loss": 0.5} {"val": {"loss": 7.0}} }', "loss"),
+    ],
+)
+def test_a_json_field(printed, field):
+    assert program(f"print({printed!r})", json_field=field).run({}, 0) == 0.5
+
+
+def test_a_json_field_that_is_not_there():
+    with pytest.raises(CommandFailed, match="no JSON object with a number `loss`"):
+        program("""print('{"acc": 1}\\n[1]\\n3')""", json_field="loss").run({}, 0)
+
+
+@pytest.mark.parametrize("last", ["null", '"diverged"', "[]"])
+def test_a_last_field_that_is_no_number_is_not_replaced_by_an_earlier_one(last):
+    code = f"""print('{{"loss": 1.0}}\\n{{"loss": {last}}}')"""
+    with pytest.raises(CommandFailed, match="the last `loss` in the program's output is "):
+        program(code, json_field="loss").run({}, 0)
+
+
+def test_a_json_object_longer_than_the_end_of_the_output():
+    code = """
+import json
+history = [{"epoch": k, "loss": 9.0 + k} for k in range(60_000)]
+print(json.dumps({"loss": 0.25, "history": history}))
+"""
+    assert program(code, json_field="loss").run({}, 0) == 0.25
+
+
+def test_the_result_file_of_several_jobs_has_the_trial_in_its_name():
+    command = program("pass", "{act}", result_file="res_{act}.txt")
+    command.check(["act"])
+    with pytest.raises(ValueError, match=r"put `\{trial\}` in its name"):
+        command.check(["act"], jobs=2)
+
+
+def test_a_result_file(tmp_path):
+    path = str(tmp_path / "result-{trial}.txt")
+    code = "import sys; open(sys.argv[1], 'w').write('loss 2.5'); print(99)"
+    assert program(code, path, result_file=path).run({}, 4) == 2.5
+
+
+def test_a_result_file_from_an_earlier_run_does_not_count(tmp_path):
+    path = tmp_path / "old.txt"
+    path.write_text("1.0")
+    with pytest.raises(CommandFailed, match="was not written"):
+        program("pass", result_file=str(path)).run({}, 0)
+    with pytest.raises(CommandFailed, match="was not written"):
+        program("pass", result_file=str(tmp_path / "none.txt")).run({}, 0)
+
+
+def test_a_time_out_kills_the_program_and_its_children(tmp_path):
+    begun, ended = tmp_path / "begun", tmp_path / "ended"
+    child = f"import time; open({str(begun)!r}, 'w'); time.sleep(4); open({str(ended)!r}, 'w')"
+    start = f"subprocess.Popen([{PYTHON!r}, '-c', {child!r}])"
+    code = f"import subprocess, time; {start}; time.sleep(60)"
+    with pytest.raises(CommandFailed, match=r"no result after 2\.5 s"):
+        program(code, timeout=2.5).run({}, 0)
+    assert begun.exists()
+    time.sleep(4.5)
+    assert not ended.exists()
+
+
+def test_a_child_left_in_the_background_holds_nothing_up():
+    code = f"import subprocess; subprocess.Popen([{PYTHON!r}, '-c', 'import time; time.sleep(60)'])"
+    start = time.monotonic()
+    assert program(f"{code}; print(0.5)", timeout=20).run({}, 0) == 0.5
+    assert time.monotonic() - start < 10
+
+
+def test_an_argument_that_cannot_be_passed():
+    with pytest.raises(CommandFailed, match="does not start: embedded null"):
+        Command(["echo", "a\0b"]).run({}, 0)
+
+
+def test_stop_kills_what_runs_and_starts_nothing_else():
+    command = program("import time; time.sleep(60)")
+    failures = []
+
+    def run():
+        try:
+            command.run({}, 0)
+        except CommandFailed as failure:
+            failures.append(str(failure))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    while thread.is_alive() and not command._running:
+        time.sleep(0.01)
+    command.stop()
+    thread.join(timeout=10)
+    assert failures == ["killed by signal 9: no output"]
+    with pytest.raises(CommandFailed, match="stopped"):
+        command.run({}, 1)
+
+
+def test_placeholders_are_checked_before_anything_runs(tmp_path):
+    Command(["true", "{a}", "--x={b}", "{trial}"]).check(["a", "b"])
+    with pytest.raises(ValueError, match=r"`\{c\}` is not among the parameters"):
+        Command(["true", "{a}", "{c}"]).check(["a"])
+    with pytest.raises(ValueError, match="`b` is never used"):
+        Command(["true", "{a}"]).check(["a", "b"])
+    with pytest.raises(ValueError, match="`trial` is the number"):
+        Command(["true", "{trial}"]).check(["trial"])
+    with pytest.raises(ValueError, match="`pyton` is not there"):
+        Command(["pyton", "{a}"]).check(["a"])
+    Command(["{a}"]).check(["a"])  # which program it is, is part of the search
+    with pytest.raises(ValueError, match="program is missing"):
+        Command([]).check([])
+    with pytest.raises(ValueError, match="timeout > 0"):
+        Command(["true", "{a}"], timeout=0.0).check(["a"])
+    with pytest.raises(ValueError, match="same result file"):
+        Command(["true", "{a}"], result_file="out.txt").check(["a"], jobs=2)
+    Command(["true", "{a}"], result_file="out-{trial}.txt").check(["a"], jobs=2)
+    assert not list(Path(tmp_path).iterdir())

@@ -1,0 +1,133 @@
+"""What a study found, and how true its forecasts were: also of studies in which much went wrong."""
+
+import numpy as np
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+import calibrant
+from calibrant import figures
+from calibrant.studies import review
+from calibrant.studies.archive import INTERRUPTED
+
+X = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
+SPACE = {"x": (-5.0, 5.0), "n": (1, 9), "kind": ["a", "b"]}
+
+
+def bowl(params):
+    return (params["x"] - 2) ** 2 + (params["n"] - 4) ** 2 + (params["kind"] == "b")
+
+
+def test_a_review_of_a_study():
+    study = calibrant.minimize(bowl, SPACE, n_trials=30, seed=1)
+    found = review(study)
+    assert found.best_so_far[-1] == study.best_value
+    assert found.best_params == study.best_params
+    assert np.all(np.diff(found.best_so_far) <= 0)
+    assert found.outcomes.size == len(found.forecast_numbers) == found.pits.size
+    assert found.outcomes.size >= 20
+    np.testing.assert_array_equal(
+        found.outcomes, [study.trials[n].value for n in found.forecast_numbers]
+    )
+    # a PIT inside [0.1, 0.9] and an outcome inside the 80 % interval are the same thing
+    inside = (found.raw_pits > 0.1) & (found.raw_pits < 0.9)
+    np.testing.assert_array_equal(inside, found.raw_held)
+    assert found.best_interval[0] <= found.best_value <= found.best_interval[1]
+
+
+def test_an_objective_without_noise_comes_out_inside_the_interval_of_the_best():
+    """Rugged, so that a model takes it for noisy: its own interval leaves the best value out."""
+
+    def rugged(p):
+        rough = np.sin(1e4 * p["x"]) * np.sin(1e4 * p["y"])
+        return (p["x"] - 0.3) ** 2 + (p["y"] - 0.6) ** 2 + 0.2 * rough
+
+    for seed in range(4):  # it does in three of them
+        study = calibrant.minimize(rugged, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 30, seed=seed)
+        low, high = review(study).best_interval
+        assert low <= study.best_value < high
+
+
+def test_a_best_setting_outside_the_range_of_today_keeps_its_forecast(tmp_path):
+    def of(low, n_trials):
+        url = f"sqlite:///{tmp_path}/s.db"
+        space = {"x": (low, 5.0)}
+        return calibrant.minimize(lambda p: (p["x"] - 2) ** 2, space, n_trials, storage=url, seed=1)
+
+    of(-5.0, 12)
+    found = review(of(3.0, 14))
+    assert found.best_value < 0.1
+    assert found.best_interval[1] < 0.5
+
+
+def test_a_review_is_of_what_meets_the_constraints():
+    study = optuna.create_study(sampler=calibrant.CalibratedSampler(seed=0))
+    for value, limit in ((0.1, 1.0), (3.0, -1.0), (0.2, np.inf), (2.0, 0.0)):
+        trial = study.ask(X)
+        trial.set_constraint("memory", limit)
+        study.tell(trial, value)
+    found = review(study)
+    assert found.best_value == 2.0
+    np.testing.assert_array_equal(found.best_so_far, [np.nan, 3.0, 3.0, 2.0])
+    assert figures.convergence(found.values, found.best_so_far).data
+
+
+def test_what_was_interrupted_has_not_failed():
+    study = optuna.create_study(sampler=calibrant.CalibratedSampler(seed=0))
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=2)
+    for attribute in (INTERRUPTED, "other"):
+        trial = study.ask(X)
+        trial.set_user_attr(attribute, True)
+        study.tell(trial, state=TrialState.FAIL)
+    assert review(study).failed == 1
+
+
+def test_a_review_of_a_maximisation_is_the_mirror_image():
+    def make(sign):
+        study = optuna.create_study(
+            direction="minimize" if sign > 0 else "maximize",
+            sampler=calibrant.CalibratedSampler(seed=0),
+        )
+        study.optimize(lambda t: sign * (t.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=15)
+        return review(study)
+
+    low, high = make(1.0), make(-1.0)
+    np.testing.assert_allclose(high.best_so_far, -low.best_so_far)
+    np.testing.assert_allclose(high.low, -low.high)
+    np.testing.assert_allclose(high.pits, 1.0 - low.pits, atol=1e-12)
+    np.testing.assert_array_equal(high.held, low.held)
+
+
+def test_the_best_of_a_constrained_study_is_feasible():
+    study = optuna.create_study(sampler=calibrant.CalibratedSampler(seed=0))
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        trial.set_constraint("c", 0.5 - x)
+        return x
+
+    study.optimize(objective, n_trials=15)
+    found = review(study)
+    assert found.best_number == study.best_trial.number
+    assert found.best_value >= 0.5
+
+
+def test_nothing_to_choose_is_no_error():
+    study = calibrant.minimize(lambda p: 1.0, {"x": (3, 3), "act": ["relu"]}, n_trials=2)
+    assert review(study).best_interval is None
+
+
+def test_there_must_be_something_to_review():
+    with pytest.raises(ValueError, match="finite value"):
+        review(optuna.create_study())
+    with pytest.raises(ValueError, match="one objective"):
+        review(optuna.create_study(directions=["minimize", "minimize"]))
+
+
+def test_a_study_by_another_sampler_can_be_reviewed():
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda t: (t.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=12)
+    found = review(study)
+    assert found.held.size == 0
+    low, high = found.best_interval
+    assert 0.0 < high - low < 0.1  # twelve outcomes of a parabola: the model knows it well
