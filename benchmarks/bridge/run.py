@@ -3,7 +3,7 @@
     python -m benchmarks.bridge.run --device cuda --sizes 1000 5000 10000
 
 An ask: fit a SingleTaskGP, then maximise log expected improvement. Calibrated, it also scores all
-outcomes by leave-one-out, makes the tables of the leader's shape and reads the improvement off
+outcomes by leave-one-out, makes the tables of the leader's residual and reads the improvement off
 them. Both go on from the same fit and the same starting points; the maximiser's steps differ, as
 the criteria do, so that one evaluation with its gradient is timed as well.
 """

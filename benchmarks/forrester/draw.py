@@ -76,7 +76,7 @@ def add_panel(figure: go.Figure, row: int, column: int, searched: Searched, step
         figure.add_scatter(x=x, y=y, **style)
 
     raw = belief.fitted.predict(GRID[:, None])
-    low, high = compose(raw, belief.shape).interval(0.8)
+    low, high = compose(raw, belief.residual).interval(0.8)
     chosen = x[known:step]
     ribbon = {"line": {"width": 0, "simplify": False}, "mode": "lines"}
     add("", GRID, low, legend=False, **ribbon)

@@ -84,7 +84,7 @@ class WatchedBound(QuantileBound):
 
     def boldness(self, belief: Belief) -> float:
         """Return the k of a bound that is the model's mean less k of its std."""
-        return float(np.clip(-belief.shape.at_score(ndtri(self.level)), -8.2, 8.2))
+        return float(np.clip(-belief.residual.at_score(ndtri(self.level)), -8.2, 8.2))
 
 
 class Searched(NamedTuple):

@@ -17,7 +17,7 @@ from benchmarks.paper.page import draw_pictures, write_page
 from benchmarks.paper.records import Records
 from benchmarks.paper.run import missing_data, run_missing
 from benchmarks.paper.sections import sections
-from calibrant.cli.terminal import INTERRUPTED, console, errors, fail, progress_bar
+from calibrant.cli.terminal import EXIT_INTERRUPTED, console, errors, fail, progress_bar
 
 _ALL = "all"
 
@@ -69,7 +69,7 @@ def paper(
         raise
     except KeyboardInterrupt:
         errors.print("Interrupted. Finished searches are kept; run the same again to go on.")
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(EXIT_INTERRUPTED) from None
     except (ImportError, OSError, ValueError, RuntimeError) as error:
         fail(str(error))
     for section in written:

@@ -96,7 +96,7 @@ def _add_snapshot(
     true: FloatArray,
 ) -> None:
     raw = belief.fitted.predict(_GRID[:, None])
-    low, high = compose(raw, belief.shape).interval(0.8)
+    low, high = compose(raw, belief.residual).interval(0.8)
     x = np.array([float(point[0]) for point in exploration.x[:step]])
     y = np.array(exploration.y[:step])
 

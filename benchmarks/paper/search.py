@@ -102,8 +102,11 @@ def search(setup: Setup, seed: int) -> Record:
         quantiles = {"low": low, "median": median, "high": high}
         step = {"raw": quantiles | _fared(raw, y, minimum)}
         if setup.calibrated:
-            shape = {"shift": float(belief.shape.mean()), "scale": float(belief.shape.std())}
-            step["calibrated"] = shape | _fared(compose(raw, belief.shape), y, minimum)
+            residual = {
+                "shift": float(belief.residual.mean()),
+                "scale": float(belief.residual.std()),
+            }
+            step["calibrated"] = residual | _fared(compose(raw, belief.residual), y, minimum)
         steps.append(step)
     best = np.minimum.accumulate(outcomes)[first - 1 :]
     forecasts = {

@@ -30,14 +30,14 @@ from calibrant.forecasts.residual import LocationScale
 from calibrant.models import GaussianProcess, Matern52, Periodic
 
 SCORES = 2.0 * np.random.default_rng(0).standard_normal(40)
-SHAPES = {
+RESIDUALS = {
     "standard": Normal(0.0, 1.0),
     "stretched": Normal(0.3, 1.5),
     "mixture": Mixture([0.3, 0.7], [-1.0, 0.5], [0.6, 1.4]),
-    "leader": LeaderRecalibrator().update_scores(SCORES).shape,
-    "online": OnlineRecalibrator(19, rate=0.01).update_scores(SCORES[:10]).shape,
-    "isotonic": IsotonicRecalibrator().update_scores(SCORES).shape,
-    "mass at infinity": OnlineRecalibrator(rate=0.05).update_scores(SCORES).shape,
+    "leader": LeaderRecalibrator().update_scores(SCORES).residual,
+    "online": OnlineRecalibrator(19, rate=0.01).update_scores(SCORES[:10]).residual,
+    "isotonic": IsotonicRecalibrator().update_scores(SCORES).residual,
+    "mass at infinity": OnlineRecalibrator(rate=0.05).update_scores(SCORES).residual,
 }
 NORMAL = ("standard", "stretched")
 ACQUISITIONS = {
@@ -51,14 +51,14 @@ MEAN = np.array([-1.3, -0.4, 0.2, 0.9, 1.5, 4.0])
 STD = np.array([0.3, 1.0, 0.5, 2.0, 0.7, 1.1])
 
 
-@pytest.fixture(params=SHAPES, ids=str)
+@pytest.fixture(params=RESIDUALS, ids=str)
 def name(request):
     return request.param
 
 
 @pytest.fixture
-def shape(name):
-    return SHAPES[name]
+def residual(name):
+    return RESIDUALS[name]
 
 
 @pytest.fixture(params=ACQUISITIONS, ids=str)
@@ -72,7 +72,7 @@ def criterion_of(acquisition, belief, seed=0, cube=None):
 
 
 def closeness(name):
-    """Normal shapes are read in closed form, others from a table; a kink is blurred there."""
+    """Normal residuals are read in closed form, others from a table; a kink is blurred there."""
     if name in NORMAL:
         return 1e-9
     return 2e-3 if name in ("mixture", "leader") else 0.1
@@ -82,32 +82,32 @@ def closeness(name):
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.2])
-def test_expected_improvement_is_the_exact_shortfall(name, shape, margin):
-    value, _, _ = ExpectedImprovement(margin).rule(shape, BEST)(MEAN, STD)
-    exact = LocationScale(MEAN, STD, shape).log_shortfall(BEST - margin)
+def test_expected_improvement_is_the_exact_shortfall(name, residual, margin):
+    value, _, _ = ExpectedImprovement(margin).rule(residual, BEST)(MEAN, STD)
+    exact = LocationScale(MEAN, STD, residual).log_shortfall(BEST - margin)
     np.testing.assert_allclose(value, exact, atol=closeness(name))
 
 
 @pytest.mark.parametrize("name", ["standard", "stretched", "mixture"])
 def test_expected_improvement_is_the_integral_of_improvements(name):
-    shape = SHAPES[name]
-    value, _, _ = ExpectedImprovement(0.1).rule(shape, BEST)(MEAN, STD)
+    residual = RESIDUALS[name]
+    value, _, _ = ExpectedImprovement(0.1).rule(residual, BEST)(MEAN, STD)
     for i in range(5):
-        one = LocationScale(MEAN[i], STD[i], shape)
+        one = LocationScale(MEAN[i], STD[i], residual)
         low = float(one.quantile(1e-15))
         expected = quad(lambda y, one=one: (BEST - 0.1 - y) * float(one.pdf(y)), low, BEST - 0.1)[0]
         np.testing.assert_allclose(value[i], np.log(expected), atol=max(1e-6, closeness(name)))
 
 
-def test_probability_of_improvement_is_the_cdf(name, shape):
-    value, _, _ = ProbabilityOfImprovement(0.05).rule(shape, BEST)(MEAN, STD)
-    exact = log_ndtr(LocationScale(MEAN, STD, shape).score(BEST - 0.05))
+def test_probability_of_improvement_is_the_cdf(name, residual):
+    value, _, _ = ProbabilityOfImprovement(0.05).rule(residual, BEST)(MEAN, STD)
+    exact = log_ndtr(LocationScale(MEAN, STD, residual).score(BEST - 0.05))
     np.testing.assert_allclose(value, exact, atol=closeness(name))
 
 
-def test_quantile_bound_is_the_quantile(shape):
-    value, _, _ = QuantileBound(0.1).rule(shape, BEST)(MEAN, STD)
-    np.testing.assert_allclose(value, -LocationScale(MEAN, STD, shape).quantile(0.1), rtol=1e-12)
+def test_quantile_bound_is_the_quantile(residual):
+    value, _, _ = QuantileBound(0.1).rule(residual, BEST)(MEAN, STD)
+    np.testing.assert_allclose(value, -LocationScale(MEAN, STD, residual).quantile(0.1), rtol=1e-12)
 
 
 def test_quantile_bound_by_default_is_two_std():
@@ -116,15 +116,15 @@ def test_quantile_bound_by_default_is_two_std():
 
 
 def test_a_bound_at_infinity_is_as_far_as_a_pit_can_see():
-    shape = WarpedNormal([0.1, 0.5], [0.0, 0.5])
-    value, by_mean, by_std = QuantileBound(0.05).rule(shape, BEST)(MEAN, STD)
+    residual = WarpedNormal([0.1, 0.5], [0.0, 0.5])
+    value, by_mean, by_std = QuantileBound(0.05).rule(residual, BEST)(MEAN, STD)
     np.testing.assert_allclose(value, -(MEAN - 8.2 * STD))
     np.testing.assert_array_equal(by_mean, -1.0)
     np.testing.assert_array_equal(by_std, 8.2)
 
 
-def test_derivatives_by_mean_and_std(acquisition, shape):
-    rule, step = acquisition.rule(shape, BEST), 1e-6
+def test_derivatives_by_mean_and_std(acquisition, residual):
+    rule, step = acquisition.rule(residual, BEST), 1e-6
     _, by_mean, by_std = rule(MEAN, STD)
     expected = (rule(MEAN + step, STD)[0] - rule(MEAN - step, STD)[0]) / (2 * step)
     np.testing.assert_allclose(by_mean, expected, rtol=1e-5, atol=1e-6)
@@ -132,9 +132,9 @@ def test_derivatives_by_mean_and_std(acquisition, shape):
     np.testing.assert_allclose(by_std, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_a_higher_mean_is_never_worth_more(acquisition, shape):
+def test_a_higher_mean_is_never_worth_more(acquisition, residual):
     mean = np.linspace(-5.0, 45.0, 2001)
-    value, by_mean, _ = acquisition.rule(shape, BEST)(mean, np.ones_like(mean))
+    value, by_mean, _ = acquisition.rule(residual, BEST)(mean, np.ones_like(mean))
     assert np.all(np.diff(value) <= 1e-12)
     assert np.all(by_mean <= 1e-12)
 
@@ -142,13 +142,13 @@ def test_a_higher_mean_is_never_worth_more(acquisition, shape):
 @pytest.mark.parametrize(
     ("acquisition", "name"),
     [
-        *[("improvement", name) for name in SHAPES],
+        *[("improvement", name) for name in RESIDUALS],
         # Mass at infinity improves whatever the mean.
-        *[("probability", name) for name in SHAPES if name != "mass at infinity"],
+        *[("probability", name) for name in RESIDUALS if name != "mass at infinity"],
     ],
 )
 def test_far_from_any_improvement_there_is_still_a_slope(acquisition, name):
-    rule = ACQUISITIONS[acquisition].rule(SHAPES[name], 0.0)
+    rule = ACQUISITIONS[acquisition].rule(RESIDUALS[name], 0.0)
     value, by_mean, by_std = rule(np.array([40.0, 400.0]), np.ones(2))
     assert np.isfinite([value, by_mean, by_std]).all()
     assert value[1] < value[0] < -20.0
@@ -175,11 +175,11 @@ def check_gradient(criterion, points=POINTS, rtol=1e-4):
         np.testing.assert_allclose(gradient()[:, column], expected, rtol=rtol, atol=1e-4)
 
 
-def test_criterion_is_the_rule_at_the_posterior(acquisition, shape):
-    belief = Belief(FITTED, shape, float(FITTED.means().min()))
+def test_criterion_is_the_rule_at_the_posterior(acquisition, residual):
+    belief = Belief(FITTED, residual, float(FITTED.means().min()))
     value, _ = criterion_of(acquisition, belief)(POINTS)
     mean, std, _ = FITTED.posterior(POINTS)
-    np.testing.assert_array_equal(value, acquisition.rule(shape, belief.best)(mean, std)[0])
+    np.testing.assert_array_equal(value, acquisition.rule(residual, belief.best)(mean, std)[0])
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_gradients_of_criteria(acquisition, kernel):
     theta = np.log([*lengths, *([1.5] if isinstance(kernel, Periodic) else []), 1.0, 1e-3])
     fitted = GaussianProcess(kernel, outputs="standardise").at(theta, X, Y)
     for name in ("stretched", "mixture", "online"):
-        belief = Belief(fitted, SHAPES[name], float(fitted.means().min()))
+        belief = Belief(fitted, RESIDUALS[name], float(fitted.means().min()))
         check_gradient(criterion_of(acquisition, belief))
 
 
@@ -204,8 +204,8 @@ def test_gradients_of_criteria_do_not_move_labels(acquisition):
 
 
 def test_the_sum_of_criteria():
-    first = criterion_of(ExpectedImprovement(), Belief(FITTED, SHAPES["mixture"], BEST))
-    second = criterion_of(ProbabilityOfImprovement(), Belief(FITTED, SHAPES["stretched"], 0.5))
+    first = criterion_of(ExpectedImprovement(), Belief(FITTED, RESIDUALS["mixture"], BEST))
+    second = criterion_of(ProbabilityOfImprovement(), Belief(FITTED, RESIDUALS["stretched"], 0.5))
     both = total([first, second])
     np.testing.assert_allclose(both(POINTS)[0], first(POINTS)[0] + second(POINTS)[0])
     check_gradient(both)
@@ -216,7 +216,7 @@ def test_the_sum_has_a_gradient_only_if_all_have():
     def without(points):
         return points.sum(axis=1), None
 
-    criterion = criterion_of(ExpectedImprovement(), Belief(FITTED, SHAPES["standard"], BEST))
+    criterion = criterion_of(ExpectedImprovement(), Belief(FITTED, RESIDUALS["standard"], BEST))
     value, gradient = total([criterion, without])(POINTS)
     assert gradient is None
     np.testing.assert_allclose(value, criterion(POINTS)[0] + POINTS.sum(axis=1))
@@ -236,13 +236,13 @@ SCALARISED = {
 @pytest.mark.parametrize("name", ["standard", "stretched", "mixture"])
 def test_scalarised_improvement_is_that_of_the_largest_outcome(objectives, name):
     fits, goals, weights = SCALARISED[objectives]
-    shape = SHAPES[name]
-    beliefs = [Belief(fitted, shape, goal) for fitted, goal in zip(fits, goals, strict=True)]
+    residual = RESIDUALS[name]
+    beliefs = [Belief(fitted, residual, goal) for fitted, goal in zip(fits, goals, strict=True)]
     value, _ = scalarised_improvement(beliefs, np.array(weights))(POINTS)
     expected = []
     for i in range(len(POINTS)):
         forecasts = [
-            LocationScale(*(part[i] for part in f.posterior(POINTS)[:2]), shape) for f in fits
+            LocationScale(*(part[i] for part in f.posterior(POINTS)[:2]), residual) for f in fits
         ]
 
         def below(s, forecasts=forecasts):
@@ -266,21 +266,24 @@ def check_up_to_a_constant(value, expected):
 @pytest.mark.parametrize("name", ["standard", "mixture", "online"])
 def test_gradient_of_scalarised_improvement(objectives, name):
     fits, goals, weights = SCALARISED[objectives]
-    beliefs = [Belief(f, SHAPES[name], goal) for f, goal in zip(fits, goals, strict=True)]
+    beliefs = [Belief(f, RESIDUALS[name], goal) for f, goal in zip(fits, goals, strict=True)]
     criterion = scalarised_improvement(beliefs, np.array(weights))
     check_gradient(criterion)
     check_gradient(total([criterion, criterion_of(QuantileBound(), beliefs[0])]))
 
 
 def test_scalarised_improvement_of_one_outcome_is_its_expected_improvement():
-    belief = Belief(FITTED, SHAPES["stretched"], 0.3)
+    belief = Belief(FITTED, RESIDUALS["stretched"], 0.3)
     one, _ = scalarised_improvement([belief], np.ones(1))(POINTS)
     expected, _ = criterion_of(ExpectedImprovement(), belief)(POINTS)
     check_up_to_a_constant(one, expected)
 
 
 def test_scalarised_improvement_is_finite_far_from_any():
-    beliefs = [Belief(FITTED, SHAPES["leader"], -60.0), Belief(OTHERS[0], SHAPES["online"], -60.0)]
+    beliefs = [
+        Belief(FITTED, RESIDUALS["leader"], -60.0),
+        Belief(OTHERS[0], RESIDUALS["online"], -60.0),
+    ]
     value, gradient = scalarised_improvement(beliefs, np.array([0.5, 0.5]))(POINTS)
     assert np.isfinite(value).all()
     assert np.isfinite(gradient()).all()
@@ -305,12 +308,12 @@ class ByQuantiles:
 
 @pytest.mark.parametrize("name", ["standard", "stretched", "mixture"])
 def test_a_table_of_gaussian_quantiles_is_valued_like_the_gaussian(acquisition, name):
-    shape = SHAPES[name]
+    residual = RESIDUALS[name]
     for best in (0.4, -1.0):
-        table, gradient = criterion_of(acquisition, Belief(ByQuantiles(FITTED), shape, best))(
+        table, gradient = criterion_of(acquisition, Belief(ByQuantiles(FITTED), residual, best))(
             POINTS
         )
-        value, _ = criterion_of(acquisition, Belief(FITTED, shape, best))(POINTS)
+        value, _ = criterion_of(acquisition, Belief(FITTED, residual, best))(POINTS)
         assert gradient is None
         likely = value > -9.0  # beyond, expectations are sums of too few cells
         assert likely.sum() >= 2
@@ -319,7 +322,7 @@ def test_a_table_of_gaussian_quantiles_is_valued_like_the_gaussian(acquisition, 
 
 
 def test_draws_from_a_table_of_quantiles_follow_it():
-    belief = Belief(ByQuantiles(FITTED), SHAPES["stretched"], 0.0)
+    belief = Belief(ByQuantiles(FITTED), RESIDUALS["stretched"], 0.0)
     draws = np.array([criterion_of(Thompson(), belief, seed)(POINTS)[0] for seed in range(1500)])
     mean, std, _ = FITTED.posterior(POINTS)
     np.testing.assert_allclose(-draws.mean(axis=0), mean + 0.3 * std, atol=0.2 * std.max())
@@ -333,8 +336,8 @@ LINE = GP.at(np.log([0.15, 1.0, 1e-6]), LINE_X, np.array([0.0, 1.0, -1.0, 0.5]))
 BETWEEN = np.array([[0.2], [0.42], [0.95]])
 
 
-def draws_of(fitted, shape, points, count=300, candidates=64, cube=None):
-    belief = Belief(fitted, shape, 0.0)
+def draws_of(fitted, residual, points, count=300, candidates=64, cube=None):
+    belief = Belief(fitted, residual, 0.0)
     criteria = (criterion_of(Thompson(candidates), belief, seed, cube) for seed in range(count))
     return -np.array([criterion(points)[0] for criterion in criteria])
 
@@ -364,7 +367,7 @@ def test_draws_go_through_the_data():
 
 
 def test_a_draw_is_a_function_with_a_gradient():
-    criterion = criterion_of(Thompson(32), Belief(FITTED, SHAPES["mixture"], 0.0))
+    criterion = criterion_of(Thompson(32), Belief(FITTED, RESIDUALS["mixture"], 0.0))
     check_gradient(criterion)
     np.testing.assert_array_equal(criterion(POINTS)[0], criterion(POINTS)[0])
 
@@ -396,11 +399,11 @@ RECALIBRATORS = {
 def test_direction_a_model_too_sure_is_believed_to_reach_further(name, factor):
     """The trap: R and its inverse confused would make over-confidence worse."""
     scores = factor * np.random.default_rng(2).standard_normal(1000)
-    shape = RECALIBRATORS[name].update_scores(scores).shape
+    residual = RECALIBRATORS[name].update_scores(scores).residual
     plain, mean, std = Normal(0.0, 1.0), np.array([1.5]), np.array([0.8])
     for acquisition in (ExpectedImprovement(), ProbabilityOfImprovement(), QuantileBound(0.05)):
         before = acquisition.rule(plain, 0.0)(mean, std)[0]
-        after = acquisition.rule(shape, 0.0)(mean, std)[0]
+        after = acquisition.rule(residual, 0.0)(mean, std)[0]
         assert (after > before + 0.1) == (factor > 1)
         assert (after < before - 0.1) == (factor < 1)
 

@@ -26,8 +26,8 @@ GP = GaussianProcess(outputs="standardise")
 FITTED = GP.at(np.log([0.4, *REST]), X, Y)
 
 
-def criterion_of(acquisition, fitted=FITTED, shape=None):
-    belief = Belief(fitted, shape or Normal(0.0, 1.0), 0.0)
+def criterion_of(acquisition, fitted=FITTED, residual=None):
+    belief = Belief(fitted, residual or Normal(0.0, 1.0), 0.0)
     cube = Cube.continuous(fitted.X.shape[1])
     return acquisition.criterion(belief, np.random.default_rng(0), cube)
 
@@ -122,7 +122,7 @@ def test_a_matrix_without_a_factor_gets_jitter():
 
 def test_recalibration_is_ignored():
     plain, _ = criterion_of(AdaptiveBound())(POINTS)
-    stretched, _ = criterion_of(AdaptiveBound(), shape=Normal(0.5, 3.0))(POINTS)
+    stretched, _ = criterion_of(AdaptiveBound(), residual=Normal(0.5, 3.0))(POINTS)
     np.testing.assert_array_equal(plain, stretched)
 
 

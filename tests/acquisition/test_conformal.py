@@ -36,8 +36,8 @@ def fitted(request):
     return FITS[request.param]
 
 
-def criterion_of(acquisition, fitted=FITTED, seed=0, shape=None, cube=None):
-    belief = Belief(fitted, shape or Normal(0.0, 1.0), float(fitted.means().min()))
+def criterion_of(acquisition, fitted=FITTED, seed=0, residual=None, cube=None):
+    belief = Belief(fitted, residual or Normal(0.0, 1.0), float(fitted.means().min()))
     cube = cube or Cube.continuous(fitted.X.shape[1])
     return acquisition.criterion(belief, np.random.default_rng(seed), cube)
 
@@ -154,7 +154,7 @@ def test_the_criterion_is_a_function_of_each_point_alone():
 
 def test_recalibration_is_ignored():
     plain, _ = criterion_of(ConformalBound())(POINTS)
-    stretched, _ = criterion_of(ConformalBound(), shape=Normal(0.5, 3.0))(POINTS)
+    stretched, _ = criterion_of(ConformalBound(), residual=Normal(0.5, 3.0))(POINTS)
     np.testing.assert_array_equal(plain, stretched)
 
 

@@ -1,4 +1,4 @@
-"""Prepared shapes: what is read from a table, against the shape's own exact values."""
+"""Prepared residuals: what is read from a table, against the residual's own exact values."""
 
 import numpy as np
 import pytest
@@ -12,55 +12,55 @@ SCORES = 2.0 * np.random.default_rng(0).standard_normal(60)
 NORMAL = {"standard": Normal(0.0, 1.0), "stretched": Normal(0.3, 1.5)}
 SMOOTH = {
     "mixture": Mixture([0.3, 0.7], [-1.0, 0.5], [0.6, 1.4]),
-    "leader": LeaderRecalibrator().update_scores(SCORES).shape,
+    "leader": LeaderRecalibrator().update_scores(SCORES).residual,
 }
 KINKED = {
-    "online": OnlineRecalibrator(19, rate=0.01).update_scores(SCORES[:10]).shape,
-    "isotonic": IsotonicRecalibrator().update_scores(SCORES).shape,
-    "few": IsotonicRecalibrator().update_scores(SCORES[:5]).shape,
-    "point mass": IsotonicRecalibrator().update_many([*[0.5] * 10, 0.2, 0.8]).shape,
-    "all low": IsotonicRecalibrator().update_many([1e-6] * 20).shape,
-    "all high": OnlineRecalibrator(rate=0.1).update_many([1.0 - 1e-6] * 30).shape,
-    "mass at infinity": OnlineRecalibrator(rate=0.05).update_scores(SCORES).shape,
+    "online": OnlineRecalibrator(19, rate=0.01).update_scores(SCORES[:10]).residual,
+    "isotonic": IsotonicRecalibrator().update_scores(SCORES).residual,
+    "few": IsotonicRecalibrator().update_scores(SCORES[:5]).residual,
+    "point mass": IsotonicRecalibrator().update_many([*[0.5] * 10, 0.2, 0.8]).residual,
+    "all low": IsotonicRecalibrator().update_many([1e-6] * 20).residual,
+    "all high": OnlineRecalibrator(rate=0.1).update_many([1.0 - 1e-6] * 30).residual,
+    "mass at infinity": OnlineRecalibrator(rate=0.05).update_scores(SCORES).residual,
 }
 TABULATED = {**SMOOTH, **KINKED}
 V = np.linspace(-30.0, 30.0, 2411)
 
 
 @pytest.fixture(params={**NORMAL, **TABULATED}, ids=str)
-def shape(request):
+def residual(request):
     return {**NORMAL, **TABULATED}[request.param]
 
 
-def log_cdf(shape, v):
-    return log_ndtr(shape.score(v))
+def log_cdf(residual, v):
+    return log_ndtr(residual.score(v))
 
 
 @pytest.mark.parametrize("name", NORMAL, ids=str)
 def test_the_curves_of_a_normal_shape_are_exact(name):
-    shape = NORMAL[name]
-    read = curves(shape)
+    residual = NORMAL[name]
+    read = curves(residual)
     assert isinstance(read, GaussianCurves)
-    np.testing.assert_allclose(read.log_cdf(V)[0], log_cdf(shape, V), rtol=1e-12)
-    np.testing.assert_allclose(read.log_shortfall(V)[0], shape.log_shortfall(V), rtol=1e-9)
-    slope = np.exp(log_cdf(shape, V) - shape.log_shortfall(V))
+    np.testing.assert_allclose(read.log_cdf(V)[0], log_cdf(residual, V), rtol=1e-12)
+    np.testing.assert_allclose(read.log_shortfall(V)[0], residual.log_shortfall(V), rtol=1e-9)
+    slope = np.exp(log_cdf(residual, V) - residual.log_shortfall(V))
     np.testing.assert_allclose(read.log_shortfall(V)[1], slope, rtol=1e-9)
-    slope = shape.pdf(V[np.abs(V) < 20]) / shape.cdf(V[np.abs(V) < 20])
+    slope = residual.pdf(V[np.abs(V) < 20]) / residual.cdf(V[np.abs(V) < 20])
     np.testing.assert_allclose(read.log_cdf(V[np.abs(V) < 20])[1], slope, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", SMOOTH, ids=str)
 def test_the_curves_of_a_smooth_shape_are_close(name):
-    shape = SMOOTH[name]
-    read = curves(shape)
+    residual = SMOOTH[name]
+    read = curves(residual)
     assert isinstance(read, TabulatedCurves)
     near = V[np.abs(V) < 5]
     for v, tolerance in ((near, 5e-4), (V, 5e-3)):
-        exact = log_cdf(shape, v)
+        exact = log_cdf(residual, v)
         assert np.all(np.abs(read.log_cdf(v)[0] - exact) <= tolerance * (1 + np.abs(exact)))
-        exact = shape.log_shortfall(v)
+        exact = residual.log_shortfall(v)
         assert np.all(np.abs(read.log_shortfall(v)[0] - exact) <= tolerance * (1 + np.abs(exact)))
-    exact = shape.log_shortfall(near)
+    exact = residual.log_shortfall(near)
     np.testing.assert_allclose(read.log_shortfall(near)[0], exact, atol=1e-4)
 
 
@@ -68,10 +68,10 @@ def test_the_curves_of_a_smooth_shape_are_close(name):
 @pytest.mark.parametrize("curve", ["cdf", "shortfall"])
 def test_a_table_lies_between_the_exact_values_around(name, curve):
     """A kink cannot be resolved between two knots, but nothing may be made up either."""
-    shape = TABULATED[name]
+    residual = TABULATED[name]
     read, exact = {
-        "cdf": (curves(shape).log_cdf, lambda v: log_cdf(shape, v)),
-        "shortfall": (curves(shape).log_shortfall, shape.log_shortfall),
+        "cdf": (curves(residual).log_cdf, lambda v: log_cdf(residual, v)),
+        "shortfall": (curves(residual).log_shortfall, residual.log_shortfall),
     }[curve]
     reach = 0.105 * np.hypot(1.0, V)  # a little more than one knot
     value = read(V)[0]
@@ -79,8 +79,8 @@ def test_a_table_lies_between_the_exact_values_around(name, curve):
     assert np.all(value <= exact(V + reach) + 1e-5)
 
 
-def test_curves_increase(shape):
-    read = curves(shape)
+def test_curves_increase(residual):
+    read = curves(residual)
     for curve in (read.log_cdf, read.log_shortfall):
         value, slope = curve(V)
         assert np.all(np.diff(value) >= -1e-5)
@@ -88,16 +88,16 @@ def test_curves_increase(shape):
     assert np.all(read.log_cdf(V)[0] <= 0.0)
 
 
-def test_slopes_are_the_derivatives_of_the_curves(shape):
-    read = curves(shape)
+def test_slopes_are_the_derivatives_of_the_curves(residual):
+    read = curves(residual)
     v, step = V[1::13], 1e-6
     for curve in (read.log_cdf, read.log_shortfall):
         expected = (curve(v + step)[0] - curve(v - step)[0]) / (2 * step)
         np.testing.assert_allclose(curve(v)[1], expected, rtol=1e-4, atol=1e-4)
 
 
-def test_curves_are_finite_however_far(shape):
-    read = curves(shape)
+def test_curves_are_finite_however_far(residual):
+    read = curves(residual)
     v = np.array([-1e9, -1e6, -1e4, -600.0, -40.0, 40.0, 600.0, 1e4, 1e6, 1e9])
     for curve in (read.log_cdf, read.log_shortfall):
         assert np.isfinite(curve(v)).all()
@@ -105,10 +105,10 @@ def test_curves_are_finite_however_far(shape):
 
 @pytest.mark.parametrize("name", KINKED, ids=str)
 def test_the_shortfall_of_a_kinked_shape_is_close(name):
-    shape = KINKED[name]
+    residual = KINKED[name]
     v = np.linspace(-3, 8, 1001)
-    exact = shape.log_shortfall(v)
-    np.testing.assert_allclose(curves(shape).log_shortfall(v)[0], exact, atol=0.1)
+    exact = residual.log_shortfall(v)
+    np.testing.assert_allclose(curves(residual).log_shortfall(v)[0], exact, atol=0.1)
 
 
 def test_log_hinge_and_its_slope():

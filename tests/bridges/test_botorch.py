@@ -52,7 +52,7 @@ from calibrant.bridges.botorch import (  # noqa: E402
     loo_scores,
     scores,
 )
-from calibrant.bridges.botorch.torch_residual import TorchShapes  # noqa: E402
+from calibrant.bridges.botorch.torch_residual import TorchResiduals  # noqa: E402
 from calibrant.forecasts.residual import mirrored  # noqa: E402
 
 pytestmark = [
@@ -102,36 +102,38 @@ def points(*shape, seed=1):
 @given(v=st.lists(st.floats(-6.0, 6.0), min_size=1, max_size=20))
 @settings(max_examples=30, deadline=None)
 def test_tables_agree_with_the_shapes_they_were_made_of(name, v):
-    shape = RECALIBRATORS[name].shape
-    tables, read = TorchShapes([shape]), torch.tensor(v, dtype=torch.double)[:, None]
-    # A shape with kinks is rounded off within a knot of each.
+    residual = RECALIBRATORS[name].residual
+    tables, read = TorchResiduals([residual]), torch.tensor(v, dtype=torch.double)[:, None]
+    # A residual with kinks is rounded off within a knot of each.
     tolerance = 1e-5 if name == "leader" else 0.05
     got = tables.transport(read)[:, 0].numpy()
-    exact = np.clip(shape.at_score(v), -8.3, 8.3)
+    exact = np.clip(residual.at_score(v), -8.3, 8.3)
     assert np.allclose(got, exact, atol=tolerance * np.maximum(1.0, np.abs(exact)).max())
-    assert np.allclose(tables.log_shortfall(read)[:, 0], shape.log_shortfall(v), atol=tolerance)
-    flipped = mirrored(shape)
+    assert np.allclose(tables.log_shortfall(read)[:, 0], residual.log_shortfall(v), atol=tolerance)
+    flipped = mirrored(residual)
     surplus = flipped.log_shortfall(-np.array(v))
     assert np.allclose(tables.log_surplus(read)[:, 0], surplus, atol=tolerance)
     if name == "leader":
-        assert np.allclose(tables.score(read)[:, 0], shape.score(v), atol=1e-6)
+        assert np.allclose(tables.score(read)[:, 0], residual.score(v), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", [*RECALIBRATORS, "gaussian", "chain"])
 def test_a_mirrored_shape_is_that_of_the_opposite_outcomes(name):
     recalibrators = {**RECALIBRATORS, "gaussian": GAUSSIAN}
-    shape = LEADER.calibrate(GAUSSIAN.shape) if name == "chain" else recalibrators[name].shape
+    residual = (
+        LEADER.calibrate(GAUSSIAN.residual) if name == "chain" else recalibrators[name].residual
+    )
     z = np.linspace(-3.0, 3.0, 13)
-    assert np.allclose(mirrored(shape).at_score(z), -shape.at_score(-z))
-    assert np.allclose(mirrored(shape).mean(), -shape.mean())
-    assert np.allclose(mirrored(mirrored(shape)).at_score(z), shape.at_score(z))
-    with pytest.raises(TypeError, match="A shape is made of scores"):
+    assert np.allclose(mirrored(residual).at_score(z), -residual.at_score(-z))
+    assert np.allclose(mirrored(residual).mean(), -residual.mean())
+    assert np.allclose(mirrored(mirrored(residual)).at_score(z), residual.at_score(z))
+    with pytest.raises(TypeError, match="A residual is made of scores"):
         mirrored(stats)
 
 
 @pytest.mark.parametrize("curve", ["transport", "score", "log_shortfall", "log_surplus"])
 def test_gradients_of_the_tables(curve):
-    tables = TorchShapes([LEADER.shape, ONLINE.shape])
+    tables = TorchResiduals([LEADER.residual, ONLINE.residual])
     v = points(7, 2).mul(4.0).sub(2.0).requires_grad_()
     assert torch.autograd.gradcheck(getattr(tables, curve), v)
 
@@ -200,7 +202,7 @@ def test_gaussian_shapes_leave_a_gaussian_posterior():
     model, X = plain(), points(3, 2)
     raw, ours = model.posterior(X), CalibratedModel(model, GAUSSIAN).posterior(X)
     assert isinstance(ours, GPyTorchPosterior)
-    a, b = float(GAUSSIAN.shape.mean()), float(GAUSSIAN.shape.std())
+    a, b = float(GAUSSIAN.residual.mean()), float(GAUSSIAN.residual.std())
     assert torch.allclose(ours.mean, raw.mean + a * raw.variance.sqrt())
     assert torch.allclose(
         ours.distribution.covariance_matrix, b * b * raw.distribution.covariance_matrix
@@ -223,7 +225,7 @@ def test_several_outputs_have_a_recalibrator_each(interleaved):
     raw = model.posterior(X)
     ours = CalibratedModel(model, [GAUSSIAN, other]).posterior(X)
     for output, recalibrator in enumerate((GAUSSIAN, other)):
-        std = raw.variance[:, output].sqrt() * float(recalibrator.shape.std())
+        std = raw.variance[:, output].sqrt() * float(recalibrator.residual.std())
         assert torch.allclose(ours.variance[:, output].sqrt(), std)
     skewed = CalibratedModel(model, [IdentityRecalibrator(), LEADER])
     mixed = skewed.posterior(X)
@@ -245,7 +247,7 @@ def reference_improvement(posterior, best, *, maximize):
     location, scale = (
         part.detach().reshape(-1).numpy() for part in (posterior.location, posterior.scale)
     )
-    values = location[:, None] + scale[:, None] * LEADER.shape.quantile(levels)
+    values = location[:, None] + scale[:, None] * LEADER.residual.quantile(levels)
     gain = values - best if maximize else best - values
     return np.maximum(gain, 0.0).mean(axis=1)
 
@@ -406,7 +408,7 @@ def test_a_model_with_a_logarithm_is_calibrated_under_it():
     raw, ours = model.posterior(at), CalibratedModel(model, LEADER).posterior(at)
     level = torch.tensor(0.8, dtype=torch.double)
     inner = raw._posterior
-    z = float(LEADER.shape.quantile(0.8))
+    z = float(LEADER.residual.quantile(0.8))
     assert torch.allclose(ours.quantile(level), (inner.mean + z * inner.variance.sqrt()).exp())
     torch.manual_seed(0)
     draws = ours.rsample(torch.Size([40_000]))
@@ -434,7 +436,7 @@ def test_standardised_outcomes_fixed_noise_and_batches_of_models():
     model = SingleTaskGP(X, 1e6 * Y, outcome_transform=Standardize(1))
     ours = CalibratedModel(model, LEADER).posterior(at)
     raw = model.posterior(at)
-    mean = raw.mean + float(LEADER.shape.mean()) * raw.variance.sqrt()
+    mean = raw.mean + float(LEADER.residual.mean()) * raw.variance.sqrt()
     assert torch.allclose(ours.mean, mean)
     fixed = SingleTaskGP(X, Y, train_Yvar=torch.full_like(Y, 0.01))
     assert CalibratedModel.from_leave_one_out(fixed, LEADER).posterior(at).mean.shape == (3, 1)
@@ -494,7 +496,7 @@ def test_draws_and_closed_forms_agree_where_a_chain_has_levels_at_infinity():
     chain = ChainRecalibrator(
         GaussianRecalibrator(strength=5.0), OnlineRecalibrator(rate=0.05)
     ).update_scores(SKEWED)
-    assert np.isinf(chain.shape.quantile(0.995))
+    assert np.isinf(chain.residual.quantile(0.995))
     calibrated = CalibratedModel(plain(), chain)
     X = points(3, 1, 2)
     posterior = calibrated.posterior(X)
@@ -546,7 +548,7 @@ def test_what_inference_mode_made_can_be_used_with_gradients():
     acquisition = CalibratedLogExpectedImprovement(CalibratedModel(plain(), LEADER), best_f=1.2)
     X = points(2, 1, 2)
     with torch.inference_mode():
-        acquisition.model.shapes.log_surplus(X)
+        acquisition.model.residuals.log_surplus(X)
     X.requires_grad_()
     torch.autograd.grad(acquisition(X).sum(), X)
 

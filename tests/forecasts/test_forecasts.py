@@ -16,9 +16,9 @@ from calibrant import ScipyForecast as Scipy
 from calibrant.forecasts.piecewise import WarpedNormal
 from calibrant.forecasts.residual import Calibrated, LocationScale
 
-LEADER = LeaderRecalibrator(3.0).update_scores([-3.0, -1.0, 0.5, 2.0, 2.5, 6.0]).shape
+LEADER = LeaderRecalibrator(3.0).update_scores([-3.0, -1.0, 0.5, 2.0, 2.5, 6.0]).residual
 TABLE = WarpedNormal([0.1, 0.3, 0.5, 0.9], [0.02, 0.2, 0.6, 0.95])
-ONLINE = OnlineRecalibrator(19, rate=0.03).update_many(np.linspace(0.01, 0.99, 7) ** 2).shape
+ONLINE = OnlineRecalibrator(19, rate=0.03).update_many(np.linspace(0.01, 0.99, 7) ** 2).residual
 
 FORECASTS = {
     "normal": Normal([0.0, 2.0, -1.0], [1.0, 0.5, 3.0]),

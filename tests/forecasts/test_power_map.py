@@ -13,7 +13,7 @@ from scipy.integrate import quad
 from calibrant import LeaderRecalibrator, Mixture, Normal, OnlineRecalibrator, Quantiles
 from calibrant.evaluation.metrics import crps
 from calibrant.forecasts.json import forecast_from_dict, forecast_to_dict
-from calibrant.forecasts.mapped import Transformed, transformed
+from calibrant.forecasts.mapped import Mapped, mapped
 from calibrant.forecasts.output_maps import Outputs, PowerMap, fit_map
 from calibrant.forecasts.piecewise import WarpedNormal
 from calibrant.forecasts.residual import LocationScale, compose
@@ -238,7 +238,7 @@ def test_a_forecast_through_a_fitted_map_has_a_finite_crps():
     y = np.array([1.0, 1.1, 1.2, 1.5, 3.0, 40.0, 900.0])
     m = fit_map("yeo-johnson", y)
     assert m.power < 0.0
-    forecast = Transformed(Normal(0.5, 1.0), m)
+    forecast = Mapped(Normal(0.5, 1.0), m)
     drawn = forecast.sample(200_000, np.random.default_rng(0))
     np.testing.assert_allclose(forecast.mean(), drawn.mean(), rtol=0.02)
     assert np.isfinite(crps(forecast, 2.0))
@@ -292,7 +292,7 @@ def inner(request):
 
 
 def test_scores_and_quantiles_are_those_of_the_inner_forecast(m, inner):
-    forecast = Transformed(inner, m)
+    forecast = Mapped(inner, m)
     assert forecast.batch == (3,)
     p = np.array([[0.001], [0.1], [0.5], [0.9], [0.999]])
     quantiles = forecast.quantile(p)
@@ -303,7 +303,7 @@ def test_scores_and_quantiles_are_those_of_the_inner_forecast(m, inner):
 
 
 def test_density_is_the_slope_of_the_cdf(m, inner):
-    forecast = Transformed(inner, m)
+    forecast = Mapped(inner, m)
     y = forecast.quantile(np.array([[0.03], [0.3], [0.6], [0.98]]))
     step = 1e-6 * (1.0 + np.abs(y))
     slope = (forecast.cdf(y + step) - forecast.cdf(y - step)) / (2 * step)
@@ -312,7 +312,7 @@ def test_density_is_the_slope_of_the_cdf(m, inner):
 
 @pytest.mark.parametrize("m", UNBOUNDED.values(), ids=UNBOUNDED)
 def test_expectations_agree_with_quadrature(m, inner):
-    forecast = Transformed(inner, m)
+    forecast = Mapped(inner, m)
     y = np.array([0.7, 2.0, -1.0])
     for point in range(3):
         one = inner[point]
@@ -341,7 +341,7 @@ def test_expectations_agree_with_quadrature(m, inner):
 
 
 def test_a_transformed_forecast_of_one_point(m, inner):
-    forecast = Transformed(inner, m)
+    forecast = Mapped(inner, m)
     assert forecast[1].batch == ()
     assert forecast[:2].batch == (2,)
     np.testing.assert_allclose(forecast[1].crps(0.3), forecast.crps(np.full(3, 0.3))[1])
@@ -349,8 +349,8 @@ def test_a_transformed_forecast_of_one_point(m, inner):
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e300])
 def test_expectations_at_tiny_and_huge_scales(scale):
-    unscaled = Transformed(INNER["normal"], fit_map("yeo-johnson", DATA["mixed"]))
-    forecast = Transformed(INNER["normal"], fit_map("yeo-johnson", scale * DATA["mixed"]))
+    unscaled = Mapped(INNER["normal"], fit_map("yeo-johnson", DATA["mixed"]))
+    forecast = Mapped(INNER["normal"], fit_map("yeo-johnson", scale * DATA["mixed"]))
     np.testing.assert_allclose(forecast.mean() / scale, unscaled.mean(), rtol=1e-6)
     np.testing.assert_allclose(forecast.std() / scale, unscaled.std(), rtol=1e-6)
     np.testing.assert_allclose(
@@ -360,7 +360,7 @@ def test_expectations_at_tiny_and_huge_scales(scale):
 
 def test_expectations_are_finite_where_quantiles_are_not():
     """Above 1 this map has no outcome: a forecast that reaches there has infinite quantiles."""
-    forecast = Transformed(Normal([0.9, 0.0], [0.5, 0.1]), PowerMap(True, -1.0))
+    forecast = Mapped(Normal([0.9, 0.0], [0.5, 0.1]), PowerMap(True, -1.0))
     assert forecast.quantile(0.999)[0] == np.inf
     assert np.isfinite([forecast.mean(), forecast.std(), forecast.crps([0.5, 0.5])]).all()
 
@@ -369,17 +369,17 @@ def test_an_affine_map_of_a_normal_is_a_normal():
     normal = Normal([0.0, 1.0], [1.0, 0.5])
     for kind in ("standardise", "yeo-johnson"):
         m = fit_map(kind, [5.0, 9.0])
-        forecast = transformed(normal, m)
+        forecast = mapped(normal, m)
         assert isinstance(forecast, Normal)
         np.testing.assert_allclose(forecast.mean(), [7.0, 9.0])
         np.testing.assert_allclose(forecast.std(), [2.0, 1.0])
-    assert isinstance(transformed(normal, RIGHT), Transformed)
-    assert isinstance(transformed(INNER["mixture"], m), Transformed)
+    assert isinstance(mapped(normal, RIGHT), Mapped)
+    assert isinstance(mapped(INNER["mixture"], m), Mapped)
 
 
 def test_an_affine_map_agrees_with_the_general_form():
     normal, m = Normal([0.0, 1.0], [1.0, 0.5]), PowerMap(False, 1.0, 3.0, 2.0, 0.1, 0.4, 0.05)
-    short, general = transformed(normal, m), Transformed(normal, m)
+    short, general = mapped(normal, m), Mapped(normal, m)
     y = np.array([2.0, 5.0])
     np.testing.assert_allclose(short.score(y), general.score(y), rtol=1e-12)
     np.testing.assert_allclose(short.pdf(y), general.pdf(y), rtol=1e-12)
@@ -388,21 +388,21 @@ def test_an_affine_map_agrees_with_the_general_form():
     np.testing.assert_allclose(short.crps(y), general.crps(y), rtol=1e-4)
 
 
-SHAPES = {
+RESIDUALS = {
     "normal": Normal(0.3, 1.4),
-    "leader": LeaderRecalibrator().update_scores([-2.0, 0.5, 3.0]).shape,
-    "online": OnlineRecalibrator(19, rate=0.05).update_many([0.1, 0.9, 0.95]).shape,
+    "leader": LeaderRecalibrator().update_scores([-2.0, 0.5, 3.0]).residual,
+    "online": OnlineRecalibrator(19, rate=0.05).update_many([0.1, 0.9, 0.95]).residual,
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_recalibration_is_the_same_in_both_units(m, shape):
-    shape = SHAPES[shape]
+@pytest.mark.parametrize("residual", RESIDUALS, ids=str)
+def test_recalibration_is_the_same_in_both_units(m, residual):
+    residual = RESIDUALS[residual]
     inner = INNER["normal"]
-    both = compose(Transformed(inner, m), shape)
-    assert isinstance(both, Transformed)  # in the model's units, where it is Gaussian
+    both = compose(Mapped(inner, m), residual)
+    assert isinstance(both, Mapped)  # in the model's units, where it is Gaussian
     p = np.array([[0.1], [0.5], [0.95]])
-    expected = m.inverse(compose(inner, shape).quantile(p))
+    expected = m.inverse(compose(inner, residual).quantile(p))
     np.testing.assert_allclose(both.quantile(p), expected, rtol=1e-12)
     np.testing.assert_allclose(both.cdf(expected), p + np.zeros(3), atol=1e-9)
 
@@ -412,8 +412,8 @@ def test_recalibration_is_the_same_in_both_units(m, shape):
 ONE = {
     "normal": Normal(1.0 / 3.0, 2.0 / 7.0),
     "mixture": Mixture([1.0, 3.0], [-1.0, 2.0], [0.5, 0.1]),
-    "transformed": Transformed(Normal(0.2, 0.7), RIGHT),
-    "transformed mixture": Transformed(Mixture([0.5, 0.5], [0.0, 1.0], [0.2, 0.3]), RIGHT),
+    "transformed": Mapped(Normal(0.2, 0.7), RIGHT),
+    "transformed mixture": Mapped(Mixture([0.5, 0.5], [0.0, 1.0], [0.2, 0.3]), RIGHT),
 }
 
 
@@ -431,9 +431,9 @@ def test_forecasts_come_back_exactly_from_json(name):
     "forecast",
     [
         Quantiles([0.1, 0.5, 0.9], [0.0, 1.0, 5.0]),
-        LocationScale(1.0, 2.0, SHAPES["leader"]),
-        LocationScale(1.0, 2.0, SHAPES["online"]),
-        Transformed(LocationScale(0.1, 0.5, SHAPES["leader"]), RIGHT),
+        LocationScale(1.0, 2.0, RESIDUALS["leader"]),
+        LocationScale(1.0, 2.0, RESIDUALS["online"]),
+        Mapped(LocationScale(0.1, 0.5, RESIDUALS["leader"]), RIGHT),
     ],
     ids=["quantiles", "leader", "online", "transformed"],
 )
@@ -445,8 +445,8 @@ def test_other_forecasts_come_back_as_their_quantiles(forecast):
 
 
 def test_a_forecast_that_plays_infinity_can_be_stored():
-    shape = WarpedNormal([0.05, 0.5, 0.95], [0.0, 0.5, 1.0])
-    text = json.dumps(forecast_to_dict(LocationScale(1.0, 2.0, shape)), allow_nan=False)
+    residual = WarpedNormal([0.05, 0.5, 0.95], [0.0, 0.5, 1.0])
+    text = json.dumps(forecast_to_dict(LocationScale(1.0, 2.0, residual)), allow_nan=False)
     back = forecast_from_dict(json.loads(text))
     np.testing.assert_allclose(back.quantile(0.5), 1.0)
 

@@ -1,4 +1,4 @@
-"""Shapes: closed forms against quadrature to 1e-9, gradients against finite differences."""
+"""Residuals: closed forms against quadrature to 1e-9, gradients against finite differences."""
 
 from itertools import pairwise
 
@@ -14,17 +14,17 @@ from calibrant.core.normal import EDGE_SCORE
 from calibrant.forecasts.piecewise import WarpedNormal
 from calibrant.forecasts.residual import Calibrated, LocationScale, compose
 
-SHAPES = {
-    "leader": LeaderRecalibrator(5.0).update_scores([-2.0, 0.3, 0.5, 4.0]).shape,
-    "gaussian": GaussianRecalibrator(2.0).update_scores([-2.0, 3.0, 0.5, 4.0]).shape,
+RESIDUALS = {
+    "leader": LeaderRecalibrator(5.0).update_scores([-2.0, 0.3, 0.5, 4.0]).residual,
+    "gaussian": GaussianRecalibrator(2.0).update_scores([-2.0, 3.0, 0.5, 4.0]).residual,
     "table": WarpedNormal([0.1, 0.3, 0.5, 0.9], [0.02, 0.2, 0.6, 0.95]),
-    "online": OnlineRecalibrator(49, rate=0.04).update_many(np.linspace(0, 1, 30) ** 3).shape,
+    "online": OnlineRecalibrator(49, rate=0.04).update_many(np.linspace(0, 1, 30) ** 3).residual,
 }
 
 
-@pytest.fixture(params=SHAPES, ids=str)
-def shape(request):
-    return SHAPES[request.param]
+@pytest.fixture(params=RESIDUALS, ids=str)
+def residual(request):
+    return RESIDUALS[request.param]
 
 
 def monotone(draw_from):
@@ -33,7 +33,7 @@ def monotone(draw_from):
 
 @given(monotone(st.floats(0, 1)), st.floats(-9, 9))
 def test_warped_normal_shortfall_and_crps_for_any_monotone_table(warped, v):
-    shape = WarpedNormal(np.arange(1, len(warped) + 1) / (len(warped) + 1), warped)
+    residual = WarpedNormal(np.arange(1, len(warped) + 1) / (len(warped) + 1), warped)
     # An independent reading: G as an interpolation over the knots kept finite.
     q = np.clip(warped, 2.0**-53, 1 - 2.0**-53)
     u = np.concatenate([[0.0], q, [1.0]])
@@ -61,27 +61,27 @@ def test_warped_normal_shortfall_and_crps_for_any_monotone_table(warped, v):
 
     shortfall = integrate(cdf, -12, v)
     crps = integrate(lambda z: cdf(z) ** 2, -12, v) + integrate(lambda z: (1 - cdf(z)) ** 2, v, 12)
-    np.testing.assert_allclose(shape.shortfall(v), shortfall, atol=1e-9)
-    np.testing.assert_allclose(shape.crps(v), crps, atol=1e-9)
-    assert np.isfinite([shape.mean(), shape.std(), shape.log_shortfall(v)]).all()
+    np.testing.assert_allclose(residual.shortfall(v), shortfall, atol=1e-9)
+    np.testing.assert_allclose(residual.crps(v), crps, atol=1e-9)
+    assert np.isfinite([residual.mean(), residual.std(), residual.log_shortfall(v)]).all()
 
 
-def test_shortfall_derivative_is_the_cdf(shape):
+def test_shortfall_derivative_is_the_cdf(residual):
     v = np.linspace(-5, 5, 41) + 0.003
-    slope = (shape.shortfall(v + 1e-5) - shape.shortfall(v - 1e-5)) / 2e-5
-    np.testing.assert_allclose(slope, shape.cdf(v), atol=1e-6)
+    slope = (residual.shortfall(v + 1e-5) - residual.shortfall(v - 1e-5)) / 2e-5
+    np.testing.assert_allclose(slope, residual.cdf(v), atol=1e-6)
 
 
-def test_gradients_of_location_scale_by_finite_differences(shape):
+def test_gradients_of_location_scale_by_finite_differences(residual):
     location, scale, v = np.array([0.3, -1.0, 2.0]), np.array([0.7, 2.0, 1.1]), 0.137
     step = 1e-6
 
     def difference(value, d_location, d_scale):
-        up = LocationScale(location + step * d_location, scale + step * d_scale, shape)
-        down = LocationScale(location - step * d_location, scale - step * d_scale, shape)
+        up = LocationScale(location + step * d_location, scale + step * d_scale, residual)
+        down = LocationScale(location - step * d_location, scale - step * d_scale, residual)
         return (value(up) - value(down)) / (2 * step)
 
-    forecast = LocationScale(location, scale, shape)
+    forecast = LocationScale(location, scale, residual)
     for value, gradient in (
         (lambda f: f.cdf(v), forecast.cdf_gradient(v)),
         (lambda f: f.shortfall(v), forecast.shortfall_gradient(v)),
@@ -91,20 +91,20 @@ def test_gradients_of_location_scale_by_finite_differences(shape):
         np.testing.assert_allclose(gradient[1], difference(value, 0, 1), rtol=1e-5, atol=1e-8)
 
 
-def test_log_shortfall_gradient_survives_where_the_shortfall_underflows(shape):
-    forecast = LocationScale([60.0], [1.0], shape)
+def test_log_shortfall_gradient_survives_where_the_shortfall_underflows(residual):
+    forecast = LocationScale([60.0], [1.0], residual)
     d_location, d_scale = forecast.log_shortfall_gradient(0.0)
     assert np.isfinite(forecast.log_shortfall(0.0)).all()
     assert d_location[0] < 0 < d_scale[0]
 
 
-def test_shortfall_at_infinity(shape):
-    np.testing.assert_array_equal(shape.shortfall([-np.inf, np.inf]), [0.0, np.inf])
-    np.testing.assert_array_equal(shape.log_shortfall([-np.inf, np.inf]), [-np.inf, np.inf])
+def test_shortfall_at_infinity(residual):
+    np.testing.assert_array_equal(residual.shortfall([-np.inf, np.inf]), [0.0, np.inf])
+    np.testing.assert_array_equal(residual.log_shortfall([-np.inf, np.inf]), [-np.inf, np.inf])
 
 
 def test_expectations_of_a_shape_with_a_far_outlier():
-    outlier = LeaderRecalibrator().update_scores([0.0, 1e5]).shape
+    outlier = LeaderRecalibrator().update_scores([0.0, 1e5]).residual
     closed = LocationScale([0.0], [1.0], outlier)
     cells = Calibrated(Normal([0.0], [1.0]), outlier)
     np.testing.assert_allclose(cells.crps([0.5]), closed.crps([0.5]), rtol=5e-3)
@@ -112,12 +112,12 @@ def test_expectations_of_a_shape_with_a_far_outlier():
 
 
 def test_levels_played_at_infinity():
-    shape = WarpedNormal([0.1, 0.5, 0.9], [0.0, 0.5, 1.0])
-    np.testing.assert_array_equal(shape.quantile([0.1, 0.9]), [-np.inf, np.inf])
-    np.testing.assert_allclose(shape.cdf([-30.0, 30.0]), [0.1, 0.9])
+    residual = WarpedNormal([0.1, 0.5, 0.9], [0.0, 0.5, 1.0])
+    np.testing.assert_array_equal(residual.quantile([0.1, 0.9]), [-np.inf, np.inf])
+    np.testing.assert_allclose(residual.cdf([-30.0, 30.0]), [0.1, 0.9])
     # Expectations read the infinite tenths at ±8.2.
-    assert abs(shape.mean()) < 1e-9
-    np.testing.assert_allclose(shape.std(), np.sqrt(0.2) * EDGE_SCORE, rtol=0.05)
+    assert abs(residual.mean()) < 1e-9
+    np.testing.assert_allclose(residual.std(), np.sqrt(0.2) * EDGE_SCORE, rtol=0.05)
 
 
 def test_warp_is_exact_at_the_knots():
@@ -127,12 +127,12 @@ def test_warp_is_exact_at_the_knots():
 
 @given(monotone(st.floats(0, 1)), st.floats(0, 1), st.floats(0, 1))
 def test_unwarp_is_the_generalised_inverse(warped, p, u):
-    shape = WarpedNormal(np.arange(1, len(warped) + 1) / (len(warped) + 1), warped)
+    residual = WarpedNormal(np.arange(1, len(warped) + 1) / (len(warped) + 1), warped)
     # R(p) ≤ u if and only if p ≤ G(u), up to rounding
-    if shape.warp(p) <= u:
-        assert p <= shape.unwarp(u) + 1e-12
-    if p < shape.unwarp(u) - 1e-9:
-        assert shape.warp(p) <= u + 1e-12
+    if residual.warp(p) <= u:
+        assert p <= residual.unwarp(u) + 1e-12
+    if p < residual.unwarp(u) - 1e-9:
+        assert residual.warp(p) <= u + 1e-12
 
 
 def test_compose_picks_the_simplest_exact_form():
@@ -144,9 +144,9 @@ def test_compose_picks_the_simplest_exact_form():
     np.testing.assert_allclose(stretched.std(), [2.0, 6.0])
 
 
-def test_location_scale_is_what_the_general_composition_gives(shape):
+def test_location_scale_is_what_the_general_composition_gives(residual):
     normal = Normal([1.0, -2.0], [0.5, 3.0])
-    short, general = compose(normal, shape), Calibrated(normal, shape)
+    short, general = compose(normal, residual), Calibrated(normal, residual)
     y = np.array([0.2, 1.0])
     np.testing.assert_allclose(short.score(y), general.score(y), rtol=1e-9)
     np.testing.assert_allclose(short.quantile(0.3), general.quantile(0.3), rtol=1e-9)

@@ -62,7 +62,7 @@ def test_smoothing_keeps_a_calibrated_model_calibrated():
     leader = LeaderRecalibrator().update_scores(z)
     p = np.linspace(0.02, 0.98, 25)
     np.testing.assert_allclose(leader(p), p, atol=0.01)
-    np.testing.assert_allclose(leader.shape.std(), 1.0, atol=0.01)
+    np.testing.assert_allclose(leader.residual.std(), 1.0, atol=0.01)
 
 
 def test_one_far_outlier_does_not_blur_everything():
@@ -70,12 +70,12 @@ def test_one_far_outlier_does_not_blur_everything():
     leader = LeaderRecalibrator().update_scores(z)
     assert leader.smoothing < 0.5
     assert abs(leader(0.5) - 0.5) < 0.02
-    assert leader.shape.quantile(0.999) > 10  # but it is not forgotten
+    assert leader.residual.quantile(0.999) > 10  # but it is not forgotten
 
 
 def test_tails_have_full_support():
     leader = LeaderRecalibrator().update_scores([0.1, -0.2, 0.3])
-    score = leader.shape.score([-40.0, -9.0, 9.0, 40.0])
+    score = leader.residual.score([-40.0, -9.0, 9.0, 40.0])
     assert np.isfinite(score).all()
     assert np.all(np.diff(score) > 1)
 
@@ -99,10 +99,10 @@ def test_binning_changes_next_to_nothing():
 
 def test_the_gaussian_recalibrator_has_the_moments_of_the_leader():
     z = np.array([-1.0, 0.5, 3.0, 2.0])
-    leader = LeaderRecalibrator(3.0, bandwidth=POINTS).update_scores(z).shape
+    leader = LeaderRecalibrator(3.0, bandwidth=POINTS).update_scores(z).residual
     gaussian = GaussianRecalibrator(3.0).update_scores(z)
-    np.testing.assert_allclose(gaussian.shape.mean(), leader.mean())
-    np.testing.assert_allclose(gaussian.shape.std(), leader.std(), rtol=1e-9)
+    np.testing.assert_allclose(gaussian.residual.mean(), leader.mean())
+    np.testing.assert_allclose(gaussian.residual.std(), leader.std(), rtol=1e-9)
     assert isinstance(gaussian.calibrate(Normal(1.0, 2.0)), Normal)
 
 

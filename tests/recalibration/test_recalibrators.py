@@ -92,7 +92,7 @@ def check_monotone_and_finite(r):
 def test_inverse_round_trip(name, us, p):
     r = EMPTY[name].update_many(us)
     z = ndtri(p)
-    np.testing.assert_allclose(r.shape.score(r.shape.at_score(z)), z, atol=1e-8)
+    np.testing.assert_allclose(r.residual.score(r.residual.at_score(z)), z, atol=1e-8)
     if 1e-12 < r(p) < 1 - 1e-6:  # as a PIT; closer to 1 a double has lost the digits
         np.testing.assert_allclose(r.inverse(r(p)), p, atol=1e-8)
 
@@ -275,7 +275,7 @@ def test_an_outlier_counts_up_to_the_limit():
     limited = GaussianRecalibrator(5.0, limit=2.5)
     assert limited.update_scores([0.3, 400.0]) == limited.update_scores([0.3, 2.5])
     free = GaussianRecalibrator(5.0)
-    assert limited.update_scores([-2.4]).shape.std() == free.update_scores([-2.4]).shape.std()
+    assert limited.update_scores([-2.4]).residual.std() == free.update_scores([-2.4]).residual.std()
     with pytest.raises(ValueError, match="limit > 0"):
         GaussianRecalibrator(limit=0.0)
 

@@ -38,7 +38,7 @@ def marked(Y, constraints=None):
         forecast,
         empty.failed,
         empty.pruned,
-        empty.foretold,
+        empty.extrapolated,
         empty.pending,
     )
 
@@ -104,7 +104,7 @@ def a_history(count, failed=0):
         X=X,
         Y=((X - 0.4) ** 2).sum(axis=1, keepdims=True),
         constraints=np.empty((count, 0)),
-        forecast=np.zeros(count, dtype=bool),
+        was_forecast=np.zeros(count, dtype=bool),
         failed=rng.random((failed, 2)),
     )
 
@@ -113,8 +113,8 @@ def test_feasible_outcomes_come_before_others():
     history = a_history(50)
     constraints = np.where(np.arange(50) < 10, 1.0, -1.0)[:, None]
     limited = History(
-        history.X, history.Y, constraints, history.online, history.forecast, history.failed,
-        history.pruned, history.foretold, history.pending,
+        history.X, history.Y, constraints, history.online, history.was_forecast, history.failed,
+        history.pruned, history.extrapolated, history.pending,
     )  # fmt: skip
     assert limited.merit[:10].min() > limited.merit[10:].max()
 

@@ -335,10 +335,10 @@ def test_an_over_confident_model_explores_more_after_recalibration():
     history = History.empty(1)
     history = History(
         X, y[:, None], np.empty((12, 0)), history.online, np.zeros(12, dtype=bool),
-        history.failed, history.pruned, history.foretold, history.pending,
+        history.failed, history.pruned, history.extrapolated, history.pending,
     )  # fmt: skip
-    (shape,) = policy._shapes(history, Cube.continuous(1), Fits((sure,)))
-    assert shape.std() > 2.0
+    (residual,) = policy._residuals(history, Cube.continuous(1), Fits((sure,)))
+    assert residual.std() > 2.0
 
 
 def test_an_outcome_infinitely_far_from_its_forecast_is_kept():

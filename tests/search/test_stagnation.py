@@ -33,34 +33,36 @@ def history(outcomes, forecast=None, constraints=None, dim=1):
         if constraints is None
         else np.array(constraints)[:, None],
         online=(ScoreLog(np.zeros(y.size if forecast is None else forecast)),),
-        forecast=np.arange(y.size) >= y.size - (y.size if forecast is None else forecast),
+        was_forecast=np.arange(y.size) >= y.size - (y.size if forecast is None else forecast),
     )
 
 
 @dataclass(frozen=True)
 class Watching(Acquisition):
-    """Expected improvement that remembers the shapes it was given."""
+    """Expected improvement that remembers the residuals it was given."""
 
-    shapes: list = field(default_factory=list)
+    residuals: list = field(default_factory=list)
 
     def criterion(self, belief, rng, cube):
-        self.shapes.append(belief.shape)
+        self.residuals.append(belief.residual)
         return ExpectedImprovement().criterion(belief, rng, cube)
 
 
 def test_what_was_in_vain():
-    assert History.empty(1).in_vain == 0
-    assert history([3, 2, 1]).in_vain == 0
-    assert history([3, 1, 2, 5]).in_vain == 2
-    assert history([3, 1, 1, 1]).in_vain == 2  # as good is no better
-    assert history([1, 2, 3, 4, 5], forecast=2).in_vain == 2  # the others were nobody's suggestion
-    assert history([1, 2, 3], forecast=0).in_vain == 0
+    assert History.empty(1).stagnation == 0
+    assert history([3, 2, 1]).stagnation == 0
+    assert history([3, 1, 2, 5]).stagnation == 2
+    assert history([3, 1, 1, 1]).stagnation == 2  # as good is no better
+    assert (
+        history([1, 2, 3, 4, 5], forecast=2).stagnation == 2
+    )  # the others were nobody's suggestion
+    assert history([1, 2, 3], forecast=0).stagnation == 0
 
 
 def test_only_what_is_feasible_can_be_the_best():
-    assert history([0, 3, 2, 4], constraints=[1, -1, 0, -1]).in_vain == 1
-    assert history([0, 3, 2], constraints=[1, 1, 1]).in_vain == 0
-    assert history([0, 3, 2], constraints=[np.nan, -1, -1]).in_vain == 2
+    assert history([0, 3, 2, 4], constraints=[1, -1, 0, -1]).stagnation == 1
+    assert history([0, 3, 2], constraints=[1, 1, 1]).stagnation == 0
+    assert history([0, 3, 2], constraints=[np.nan, -1, -1]).stagnation == 2
 
 
 @pytest.mark.parametrize("patience", [1, 5, 10])
@@ -78,7 +80,7 @@ def test_forecasts_grow_wider_while_nothing_better_is_found(patience):
         optimizer.tell(optimizer.ask(), float(step))
     asked = np.arange(4 * patience)
     expected = np.clip(asked / patience, 1.0, 3.0)
-    assert [float(shape.std()) for shape in watching.shapes] == pytest.approx(expected)
+    assert [float(residual.std()) for residual in watching.residuals] == pytest.approx(expected)
 
 
 def test_an_improvement_ends_the_doubt():
@@ -86,7 +88,7 @@ def test_an_improvement_ends_the_doubt():
     optimizer = Optimizer(1, acquisition=watching, recalibrator=None, patience=2, seed=0)
     for step in range(15):
         optimizer.tell(optimizer.ask(), float(step) if step != 12 else -1.0)
-    stds = [float(shape.std()) for shape in watching.shapes]
+    stds = [float(residual.std()) for residual in watching.residuals]
     assert stds[7] == 3.0
     assert stds[8:] == [1.0, 1.0]
 
@@ -148,9 +150,9 @@ def test_outcomes_that_were_not_suggested_are_not_in_vain():
     for _ in range(12):
         x = optimizer.ask()
         optimizer.tell(x, float((x[0] - 0.3) ** 2))
-    before = optimizer._history().in_vain
+    before = optimizer._history().stagnation
     for x in np.linspace(0.5, 1.0, 20):
         optimizer.tell([x], 5.0 + x)
-    assert optimizer._history().in_vain == before
+    assert optimizer._history().stagnation == before
     optimizer.tell(optimizer.ask(), 1.0)
-    assert optimizer._history().in_vain == before + 1
+    assert optimizer._history().stagnation == before + 1

@@ -80,7 +80,7 @@ def test_pruned_trials_lie_between_the_middle_and_the_worst_if_nothing_more_is_k
     archive.update(study)
     history = archive.history(archive.space(X), 1, [])
     np.testing.assert_allclose(history.pruned, [[0.1], [0.2]])
-    np.testing.assert_allclose(history.foretold, [[3.0, 1.0], [2.0, 1.0]])
+    np.testing.assert_allclose(history.extrapolated, [[3.0, 1.0], [2.0, 1.0]])
     np.testing.assert_allclose(history.failed, [[0.9], [0.95]])  # they say nothing more
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=5)
 
@@ -96,7 +96,7 @@ def test_a_report_foretells_an_outcome_as_well_as_it_did_in_trials_that_finished
     archive = Archive()
     archive.update(study)
     history = archive.history(archive.space(X), 1, [])
-    np.testing.assert_allclose(history.foretold, [[-15.0, 0.5], [-25.0, 0.0], [-10.0, 10.0]])
+    np.testing.assert_allclose(history.extrapolated, [[-15.0, 0.5], [-25.0, 0.0], [-10.0, 10.0]])
 
 
 def test_penalties_do_not_silence_what_was_pruned():
@@ -109,7 +109,7 @@ def test_penalties_do_not_silence_what_was_pruned():
         add(study, 0.95, None, (1.3,), TrialState.PRUNED)
         archive = Archive()
         archive.update(study)
-        return archive.history(archive.space(X), 1, []).foretold
+        return archive.history(archive.space(X), 1, []).extrapolated
 
     np.testing.assert_allclose(foretold(0), [[0.3, 0.0]], atol=1e-12)
     np.testing.assert_allclose(foretold(2), foretold(0), atol=1e-12)

@@ -1,8 +1,9 @@
 """Acquisitions: how much a point is worth evaluating, according to calibrated beliefs.
 
-Each turns a :class:`Belief` (a fitted model and the shape that recalibrates it) into a *criterion*,
-a function of points to be maximised. Gaussian models work in their own units and give gradients;
-any other model is read through the quantiles of its recalibrated forecasts, without gradients.
+Each turns a :class:`Belief` (a fitted model and the residual that recalibrates it) into a
+*criterion*, a function of points to be maximised. Gaussian models work in their own units and give
+gradients; any other model is read through the quantiles of its recalibrated forecasts, without
+gradients.
 
 In a model's own units g(y), expected improvement weighs improvements by g′. That is on purpose: it
 makes the criterion blind to a rescaling of the outcomes.
@@ -38,7 +39,7 @@ class Belief:
     """What is believed about one outcome: a model, how to recalibrate it, and what to beat."""
 
     fitted: FittedModel
-    shape: Forecast
+    residual: Forecast
     best: float  # in the model's units if it has any, else in those of outcomes
 
 
@@ -57,8 +58,8 @@ class Pointwise(Acquisition):
     """An acquisition that values each point by its own forecast."""
 
     @abstractmethod
-    def rule(self, shape: Forecast, best: float) -> Rule:
-        """Return the value of location-scale forecasts mean + std·shape, with derivatives."""
+    def rule(self, residual: Forecast, best: float) -> Rule:
+        """Return the value of location-scale forecasts mean + std·residual, with derivatives."""
 
     @abstractmethod
     def value(self, forecast: Forecast, best: float) -> FloatArray:
@@ -68,10 +69,10 @@ class Pointwise(Acquisition):
         fitted = belief.fitted
         if not isinstance(fitted, GaussianBelief):
             return lambda X: (
-                self.value(compose(fitted.predict(X), belief.shape), belief.best),
+                self.value(compose(fitted.predict(X), belief.residual), belief.best),
                 None,
             )
-        rule = self.rule(belief.shape, belief.best)
+        rule = self.rule(belief.residual, belief.best)
 
         def evaluate(X: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray]]:
             mean, std, pullback = fitted.posterior(X)

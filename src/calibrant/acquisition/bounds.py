@@ -26,9 +26,9 @@ class QuantileBound(Pointwise):
     def __post_init__(self) -> None:
         validate.levels_grid([self.level])
 
-    def rule(self, shape: Forecast, best: float) -> Rule:
-        # A shape may have no mass between −∞ and a level: 8.2 is as far as a PIT can see.
-        score = float(np.clip(shape.at_score(ndtri(self.level)), -8.2, 8.2))
+    def rule(self, residual: Forecast, best: float) -> Rule:
+        # A residual may have no mass between −∞ and a level: 8.2 is as far as a PIT can see.
+        score = float(np.clip(residual.at_score(ndtri(self.level)), -8.2, 8.2))
         return lambda mean, std: (
             -(mean + score * std),
             np.full_like(mean, -1.0),

@@ -29,8 +29,8 @@ class ExpectedImprovement(Pointwise):
     # Where doubt is large a shift in stds is large: it would make improvement avoid doubt.
     takes_shift: ClassVar[bool] = False
 
-    def rule(self, shape: Forecast, best: float) -> Rule:
-        read, goal = curves(shape), best - self.margin
+    def rule(self, residual: Forecast, best: float) -> Rule:
+        read, goal = curves(residual), best - self.margin
 
         def log_improvement(
             mean: FloatArray, std: FloatArray
@@ -56,8 +56,8 @@ class ProbabilityOfImprovement(Pointwise):
 
     margin: float = 0.01
 
-    def rule(self, shape: Forecast, best: float) -> Rule:
-        return log_probability(curves(shape), best - self.margin)
+    def rule(self, residual: Forecast, best: float) -> Rule:
+        return log_probability(curves(residual), best - self.margin)
 
     def value(self, forecast: Forecast, best: float) -> FloatArray:
         return np.asarray(log_ndtr(forecast.score(best - self.margin)))

@@ -26,7 +26,7 @@ def scalarised_improvement(beliefs: Sequence[Belief], weights: FloatArray) -> Cr
     calibrated CDFs and the improvement the integral of that product. ``best`` of each belief is
     the value its outcome has to fall below for S to reach the best S so far.
     """
-    reads = [curves(belief.shape) for belief in beliefs]
+    reads = [curves(belief.residual) for belief in beliefs]
 
     def evaluate(X: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray] | None]:
         log_integrand = np.log(_STEPS)[:, None] + np.zeros(X.shape[0])

@@ -1,10 +1,10 @@
-"""A shape prepared for many readings: log G, log h and their slopes at the cost of a table look-up.
+"""A residual prepared for many readings: log G, log h and their slopes at the cost of a look-up.
 
 For a location-scale forecast Y = mean + std·Z and a threshold v = (y − mean)/std,
 
     log P(Y ≤ y) = log G(v),    log E[(y − Y)₊] = log std + log h(v),    h′ = G,
 
-so two curves of one variable are all that an acquisition needs to know about a shape.
+so two curves of one variable are all that an acquisition needs to know about a residual.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Reading = tuple[FloatArray, FloatArray]  # a curve and its slope
 
 
 class Curves(ABC):
-    """log G and log h of a shape, each with its slope."""
+    """log G and log h of a residual, each with its slope."""
 
     @abstractmethod
     def log_cdf(self, v: FloatArray) -> Reading:
@@ -35,10 +35,10 @@ class Curves(ABC):
 
 
 class GaussianCurves(Curves):
-    """The curves of a normal shape, in closed form."""
+    """The curves of a normal residual, in closed form."""
 
-    def __init__(self, shape: Normal) -> None:
-        self._mean, self._std = float(shape.mean()), float(shape.std())
+    def __init__(self, residual: Normal) -> None:
+        self._mean, self._std = float(residual.mean()), float(residual.std())
 
     def log_cdf(self, v: FloatArray) -> Reading:
         s = (v - self._mean) / self._std
@@ -51,19 +51,20 @@ class GaussianCurves(Curves):
 
 
 class TabulatedCurves(Curves):
-    """The curves of any other shape: cubic pieces through its exact values and slopes.
+    """The curves of any other residual: cubic pieces through its exact values and slopes.
 
     Knots are even in asinh(v): ``step`` apart in the middle, that share of their size in the tails,
     where the logarithms grow like v².
     """
 
-    def __init__(self, shape: Forecast, step: float = 0.1) -> None:
+    def __init__(self, residual: Forecast, step: float = 0.1) -> None:
         self._step = step
         half = round(14.0 / step)
         self._t = np.arange(-half, half + 1) * step  # |v| up to 600,000
         v, stretch = np.sinh(self._t), np.cosh(self._t)  # stretch is dv/dt
-        log_cdf, log_shortfall = log_ndtr(shape.score(v)), shape.log_shortfall(v)
-        # Where the shape puts no mass at all the curves would be −∞; stay on a steep line instead.
+        log_cdf, log_shortfall = log_ndtr(residual.score(v)), residual.log_shortfall(v)
+        # Where the residual puts no mass at all the curves would be −∞; stay on a steep line
+        # instead.
         floor = -0.5 * v * v - 745.0
         log_cdf, log_shortfall = (
             np.where(np.isfinite(part), part, floor) for part in (log_cdf, log_shortfall)
@@ -112,6 +113,6 @@ def monotone_slopes(values: FloatArray, slopes: FloatArray, step: float) -> Floa
     return np.clip(slopes, 0.0, 3.0 * np.minimum(before, after))
 
 
-def curves(shape: Forecast) -> Curves:
-    """Return the curves of a shape: exact for a normal one, else from a table."""
-    return GaussianCurves(shape) if isinstance(shape, Normal) else TabulatedCurves(shape)
+def curves(residual: Forecast) -> Curves:
+    """Return the curves of a residual: exact for a normal one, else from a table."""
+    return GaussianCurves(residual) if isinstance(residual, Normal) else TabulatedCurves(residual)

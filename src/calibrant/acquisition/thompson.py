@@ -26,13 +26,13 @@ class Thompson(Acquisition):
     candidates: int = 256
 
     def criterion(self, belief: Belief, rng: np.random.Generator, cube: Cube) -> Criterion:
-        fitted, shape = belief.fitted, belief.shape
+        fitted, residual = belief.fitted, belief.residual
         if not isinstance(fitted, GaussianBelief):
-            return lambda X: (-compose(fitted.predict(X), shape).sample(1, rng)[0], None)
+            return lambda X: (-compose(fitted.predict(X), residual).sample(1, rng)[0], None)
         points = cube.snap(rng.random((self.candidates, cube.dim)))
         mean, std, _ = fitted.posterior(points)
         draw = fitted.sample(points, rng.standard_normal(self.candidates))
-        score = np.clip(shape.at_score((draw - mean) / std), -8.2, 8.2)
+        score = np.clip(residual.at_score((draw - mean) / std), -8.2, 8.2)
         drawn = fitted.condition(points, mean + std * score, std=0.0)
 
         def evaluate(X: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray]]:

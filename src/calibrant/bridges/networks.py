@@ -32,7 +32,7 @@ from calibrant.bridges.training import (
 from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
-from calibrant.forecasts.mapped import transformed
+from calibrant.forecasts.mapped import mapped
 from calibrant.forecasts.normal import Normal
 from calibrant.forecasts.output_maps.power import MonotoneMap, fit_map
 from calibrant.models.gp import factor, inverse_factor
@@ -101,7 +101,7 @@ class FittedEnsemble:
     def predict(self, X: ArrayLike) -> Forecast:
         """Forecast the Gaussian with the mixture's mean and variance, noise included."""
         mean, std = _mixed(*self.members(X))
-        return transformed(Normal(mean, std), self.outputs)
+        return mapped(Normal(mean, std), self.outputs)
 
     def members(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return each member's means and variances, (members, m), in the model's units."""
@@ -193,7 +193,7 @@ class FittedLastLayer:
     def predict(self, X: ArrayLike) -> Forecast:
         """Forecast the outcomes at the rows of X, observation noise included."""
         mean, std, _ = self.posterior(X)
-        return transformed(Normal(mean, np.sqrt(std**2 + self.noise)), self.outputs)
+        return mapped(Normal(mean, np.sqrt(std**2 + self.noise)), self.outputs)
 
     def posterior(self, X: ArrayLike) -> Posterior:
         """Return mean and std of the function, without noise, in the model's units."""

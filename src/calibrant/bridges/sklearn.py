@@ -30,7 +30,7 @@ from sklearn.ensemble import (
 from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
-from calibrant.forecasts.mapped import transformed
+from calibrant.forecasts.mapped import mapped
 from calibrant.forecasts.normal import Normal
 from calibrant.forecasts.output_maps.power import MonotoneMap, Outputs, fit_map
 from calibrant.forecasts.quantiles import Quantiles
@@ -82,7 +82,7 @@ class GaussianRegressor:
         for name, part in (("mean", mean), ("std", std)):
             _one_each(self.regressor, name, part, len(X))
         if isinstance(self.outputs, MonotoneMap):
-            return transformed(Normal(mean, np.maximum(std, _LEAST_STD)), self.outputs)
+            return mapped(Normal(mean, np.maximum(std, _LEAST_STD)), self.outputs)
         # One that came fitted was fitted to outcomes as they are, of whatever size.
         return Normal(mean, np.maximum(std, np.finfo(float).tiny))
 

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 console = Console(markup=False, highlight=False)  # file names are not markup
 errors = Console(markup=False, highlight=False, stderr=True)
 
-INTERRUPTED = 130  # the exit code of a program that Ctrl-C has ended
+EXIT_INTERRUPTED = 130  # the exit code of a program that Ctrl-C has ended
 
 
 def progress_bar() -> Progress:

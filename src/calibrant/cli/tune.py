@@ -14,7 +14,7 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from calibrant.cli.live_table import live_table, print_review
-from calibrant.cli.terminal import INTERRUPTED, check_writable, console, errors, fail
+from calibrant.cli.terminal import EXIT_INTERRUPTED, check_writable, console, errors, fail
 from calibrant.studies.minimize import open_study, same_job, tune_command
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.report import write_study_report
@@ -87,10 +87,10 @@ def tune(
         with live_table(study, trials, console) as listener:
             interrupted = tune_command(command, space, study, trials, jobs, listener)
         if interrupted and not study.get_trials(states=(TrialState.COMPLETE,)):
-            raise typer.Exit(INTERRUPTED)
+            raise typer.Exit(EXIT_INTERRUPTED)
         finish(study, report, f"Tuning {' '.join(program)}")
         if interrupted:
-            raise typer.Exit(INTERRUPTED)
+            raise typer.Exit(EXIT_INTERRUPTED)
     except StorageLost as error:
         fail(f"{error} {_save(error)}")
     except (ValueError, TypeError, OSError, CommandFailed) as error:

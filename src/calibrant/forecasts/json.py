@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.forecasts.base import Forecast
-from calibrant.forecasts.mapped import Transformed
+from calibrant.forecasts.mapped import Mapped
 from calibrant.forecasts.normal import Mixture, Normal
 from calibrant.forecasts.output_maps.power import MonotoneMap, PowerMap
 from calibrant.forecasts.output_maps.tanh import TanhMap
@@ -28,7 +28,7 @@ def forecast_to_dict(forecast: Forecast) -> dict[str, Any]:
     match forecast:
         case Normal():
             return {"kind": "normal", "mean": float(forecast.mean()), "std": float(forecast.std())}
-        case Transformed():
+        case Mapped():
             inner = forecast_to_dict(forecast.forecast)
             return {"kind": "transformed", "forecast": inner, "outputs": forecast.outputs.to_dict()}
         case Mixture():
@@ -55,7 +55,7 @@ def forecast_from_dict(state: Mapping[str, Any]) -> Forecast:
         case {"kind": "normal", "mean": mean, "std": std}:
             return Normal(mean, std)
         case {"kind": "transformed", "forecast": inner, "outputs": outputs}:
-            return Transformed(forecast_from_dict(inner), _outputs_from_dict(outputs))
+            return Mapped(forecast_from_dict(inner), _outputs_from_dict(outputs))
         case {"kind": "mixture", "weights": weights, "means": means, "stds": stds}:
             return Mixture(weights, means, stds)
         case {"kind": "quantiles", "levels": levels, "values": values}:

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.normal import Normal
-from calibrant.forecasts.numeric import CellForecast
+from calibrant.forecasts.numeric import NumericForecast
 from calibrant.forecasts.output_maps.power import MonotoneMap, PowerMap
 
 
-class Transformed(CellForecast):
+class Mapped(NumericForecast):
     """A forecast of g(y), as one of y: scores, quantiles and probabilities are exact.
 
     Where g is bounded, quantiles beyond its bound are infinite, and so may be expectations; these
@@ -25,14 +25,14 @@ class Transformed(CellForecast):
         self.forecast, self.outputs = forecast, outputs
 
     def __repr__(self) -> str:
-        return f"Transformed({self.forecast!r}, {self.outputs!r})"
+        return f"Mapped({self.forecast!r}, {self.outputs!r})"
 
     @property
     def batch(self) -> tuple[int, ...]:
         return self.forecast.batch
 
-    def __getitem__(self, index: Any) -> Transformed:
-        return Transformed(self.forecast[index], self.outputs)
+    def __getitem__(self, index: Any) -> Mapped:
+        return Mapped(self.forecast[index], self.outputs)
 
     def score(self, y: ArrayLike) -> FloatArray:
         return self.forecast.score(self.outputs(y))
@@ -44,7 +44,7 @@ class Transformed(CellForecast):
         return self.forecast.pdf(self.outputs(y)) * self.outputs.slope(y)
 
 
-def transformed(forecast: Forecast, outputs: MonotoneMap) -> Forecast:
+def mapped(forecast: Forecast, outputs: MonotoneMap) -> Forecast:
     """Return the forecast of y, given that of g(y), in the simplest form that is exact."""
     if isinstance(outputs, PowerMap) and outputs.is_affine and isinstance(forecast, Normal):
         mean = outputs.inverse(forecast.mean())
@@ -52,4 +52,4 @@ def transformed(forecast: Forecast, outputs: MonotoneMap) -> Forecast:
             std = forecast.std() * outputs.std * outputs.unit
         if np.all(np.isfinite(mean) & np.isfinite(std) & (std > 0.0)):
             return Normal(mean, std)
-    return Transformed(forecast, outputs)
+    return Mapped(forecast, outputs)

@@ -14,7 +14,7 @@ from calibrant.forecasts.normal import STANDARD_NORMAL
 EVEN_SCORES = np.linspace(-EDGE_SCORE, EDGE_SCORE, 1793)  # cells of 0.01: expectations to 1e-5
 
 
-class CellForecast(Forecast):
+class NumericForecast(Forecast):
     """A forecast known by its scores and quantiles; expectations are sums over its cells."""
 
     def mean(self) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The standard normal under a piecewise linear warp of its levels: the shape of a tabulated R."""
+"""The standard normal under a piecewise linear warp of its levels: a tabulated R as a residual."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class WarpedNormal(Forecast):
     """A standard normal whose levels are warped by a piecewise linear R.
 
     R joins (0, 0), the points (level, warped level) and (1, 1) by straight lines. Where R is flat
-    the shape has a point mass. Where R(p) = 0 or 1 at an inner level p, its p-quantile is ∓∞, as
+    the residual has a point mass. Where R(p) = 0 or 1 at an inner level p, its p-quantile is ∓∞, as
     the theorem of online recalibration demands; means, CRPS and shortfalls would be infinite too,
     so these read such a level at ±8.2, the last score that a PIT in double precision can tell
     from infinity.
@@ -47,7 +47,7 @@ class WarpedNormal(Forecast):
         return ()
 
     def __getitem__(self, index: Any) -> WarpedNormal:
-        raise TypeError("A shape is a forecast of one score: it has no points to choose from.")
+        raise TypeError("A residual is a forecast of one score: it has no points to choose from.")
 
     def warp(self, p: ArrayLike) -> FloatArray:
         """Return R(p), exactly the given value at each grid level."""

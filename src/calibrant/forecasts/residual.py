@@ -1,9 +1,10 @@
-"""The shape Z: what recalibration makes of a standard normal score.
+"""The residual Z: what recalibration makes of a standard normal score.
 
-A recalibrator R turns a forecast Q into Q∘R. On the scale of normal scores that is one
-univariate distribution, the shape Z with CDF G(Φ(z)), shared by every point: a Gaussian forecast
-becomes ``Y = mean + std·Z`` (:class:`LocationScale`), and any other forecast is read through Z
-(:class:`Calibrated`). So a shape is itself a :class:`~calibrant.forecasts.Forecast` of one score:
+A recalibrator R turns a forecast Q into Q∘R. On the scale of normal scores that is one univariate
+distribution, the residual Z with CDF G(Φ(z)), shared by every point: a Gaussian forecast becomes
+``Y = mean + std·Z`` (:class:`LocationScale`), and any other forecast is read through Z
+(:class:`Calibrated`). So a residual is itself a :class:`~calibrant.forecasts.Forecast` of one
+score:
 
 * ``Normal(a, b)``       the identity, and the Gaussian recalibrator
 * ``Mixture(...)``       the smoothed leader
@@ -23,9 +24,9 @@ from calibrant.core import validate
 from calibrant.core.normal import density, standardised
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
-from calibrant.forecasts.mapped import Transformed
+from calibrant.forecasts.mapped import Mapped
 from calibrant.forecasts.normal import Mixture, Normal
-from calibrant.forecasts.numeric import EVEN_SCORES, CellForecast
+from calibrant.forecasts.numeric import EVEN_SCORES, NumericForecast
 from calibrant.forecasts.piecewise import WarpedNormal
 from calibrant.forecasts.quantiles import Quantiles
 
@@ -33,147 +34,149 @@ _LARGEST = np.finfo(float).max
 
 
 class LocationScale(Forecast):
-    """Recalibrated Gaussian forecasts: Y = mean + std·Z with one shape Z for all points."""
+    """Recalibrated Gaussian forecasts: Y = mean + std·Z with one residual Z for all points."""
 
-    def __init__(self, location: ArrayLike, scale: ArrayLike, shape: Forecast) -> None:
+    def __init__(self, location: ArrayLike, scale: ArrayLike, residual: Forecast) -> None:
         base = Normal(location, scale)
-        self.location, self.scale, self.shape = base.mean(), base.std(), shape
+        self.location, self.scale, self.residual = base.mean(), base.std(), residual
 
     def __repr__(self) -> str:
-        return f"LocationScale(batch={self.batch}, shape={self.shape!r})"
+        return f"LocationScale(batch={self.batch}, residual={self.residual!r})"
 
     @property
     def batch(self) -> tuple[int, ...]:
         return self.location.shape
 
     def __getitem__(self, index: Any) -> LocationScale:
-        return LocationScale(self.location[index], self.scale[index], self.shape)
+        return LocationScale(self.location[index], self.scale[index], self.residual)
 
     def score(self, y: ArrayLike) -> FloatArray:
-        return self.shape.score(self._standardised(y))
+        return self.residual.score(self._standardised(y))
 
     def at_score(self, z: ArrayLike) -> FloatArray:
         with np.errstate(over="ignore"):  # beyond the largest float is infinity
-            return np.asarray(self.location + self.scale * self.shape.at_score(z))
+            return np.asarray(self.location + self.scale * self.residual.at_score(z))
 
     def pdf(self, y: ArrayLike) -> FloatArray:
-        return self.shape.pdf(self._standardised(y)) / self.scale
+        return self.residual.pdf(self._standardised(y)) / self.scale
 
     def mean(self) -> FloatArray:
-        return np.asarray(self.location + self.scale * self.shape.mean())
+        return np.asarray(self.location + self.scale * self.residual.mean())
 
     def std(self) -> FloatArray:
-        return np.asarray(self.scale * self.shape.std())
+        return np.asarray(self.scale * self.residual.std())
 
     def crps(self, y: ArrayLike) -> FloatArray:
-        return np.asarray(self.scale * self.shape.crps(self._standardised(y)))
+        return np.asarray(self.scale * self.residual.crps(self._standardised(y)))
 
     def shortfall(self, v: ArrayLike) -> FloatArray:
-        return np.asarray(self.scale * self.shape.shortfall(self._standardised(v)))
+        return np.asarray(self.scale * self.residual.shortfall(self._standardised(v)))
 
     def log_shortfall(self, v: ArrayLike) -> FloatArray:
-        return np.log(self.scale) + self.shape.log_shortfall(self._standardised(v))
+        return np.log(self.scale) + self.residual.log_shortfall(self._standardised(v))
 
     def cdf_gradient(self, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the derivatives of P(Y ≤ y) by location and by scale."""
         v = self._standardised(y)
-        slope = -self.shape.pdf(v) / self.scale
+        slope = -self.residual.pdf(v) / self.scale
         return slope, slope * v
 
     def shortfall_gradient(self, v: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the derivatives of E[(v − Y)₊] by location and by scale."""
         s = self._standardised(v)
-        below = self.shape.cdf(s)
-        return -below, self.shape.shortfall(s) - s * below
+        below = self.residual.cdf(s)
+        return -below, self.residual.shortfall(s) - s * below
 
     def log_shortfall_gradient(self, v: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the derivatives of log E[(v − Y)₊] by location and by scale, without underflow."""
         s = self._standardised(v)
         # G/h as a difference of logarithms: both underflow long before their ratio does.
-        ratio = np.exp(log_ndtr(self.shape.score(s)) - self.shape.log_shortfall(s))
+        ratio = np.exp(log_ndtr(self.residual.score(s)) - self.residual.log_shortfall(s))
         return -ratio / self.scale, (1.0 - s * ratio) / self.scale
 
     def _standardised(self, y: ArrayLike) -> FloatArray:
         return standardised(validate.as_floats("y", y), self.location, self.scale)
 
 
-class Calibrated(CellForecast):
-    """Any forecast read through a shape: its quantile function is Q∘R.
+class Calibrated(NumericForecast):
+    """Any forecast read through a residual: its quantile function is Q∘R.
 
     CDF and quantiles are exact; expectations are sums over some 2,000 cells of outcomes.
     """
 
-    def __init__(self, forecast: Forecast, shape: Forecast) -> None:
-        self.forecast, self.shape = forecast, shape
+    def __init__(self, forecast: Forecast, residual: Forecast) -> None:
+        self.forecast, self.residual = forecast, residual
 
     def __repr__(self) -> str:
-        return f"Calibrated({self.forecast!r}, shape={self.shape!r})"
+        return f"Calibrated({self.forecast!r}, residual={self.residual!r})"
 
     @property
     def batch(self) -> tuple[int, ...]:
         return self.forecast.batch
 
     def __getitem__(self, index: Any) -> Calibrated:
-        return Calibrated(self.forecast[index], self.shape)
+        return Calibrated(self.forecast[index], self.residual)
 
     def score(self, y: ArrayLike) -> FloatArray:
-        return self.shape.score(self.forecast.score(y))
+        return self.residual.score(self.forecast.score(y))
 
     def at_score(self, z: ArrayLike) -> FloatArray:
-        inner = self.shape.at_score(z)
+        inner = self.residual.at_score(z)
         # A level played at ±∞ means just that, also where the raw forecast's support is bounded.
         return np.where(np.isinf(inner), inner, self.forecast.at_score(inner))
 
     def pdf(self, y: ArrayLike) -> FloatArray:
         z = self.forecast.score(y)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = self.shape.pdf(z) / density(z)  # g(u), the density of recalibrated PITs
+            ratio = self.residual.pdf(z) / density(z)  # g(u), the density of recalibrated PITs
         return self.forecast.pdf(y) * np.where(np.isfinite(ratio), ratio, 0.0)
 
     def _cut(self) -> tuple[Forecast, FloatArray, Forecast]:
         # At quantiles of the raw forecast, and at the calibrated one's, which may reach further.
-        own = self.shape.at_score(EVEN_SCORES[::7])  # fewer, as each may be a root search
+        own = self.residual.at_score(EVEN_SCORES[::7])  # fewer, as each may be a root search
         scores = np.unique(np.concatenate([EVEN_SCORES, own[np.isfinite(own)]]))
-        return self.forecast, scores, self.shape
+        return self.forecast, scores, self.residual
 
 
-def compose(forecast: Forecast, shape: Forecast) -> Forecast:
-    """Return the forecast recalibrated by a shape, in the simplest form that is exact.
+def compose(forecast: Forecast, residual: Forecast) -> Forecast:
+    """Return the forecast recalibrated by a residual, in the simplest form that is exact.
 
-    A shape made of two is applied one after the other, so that the quantiles of a chain are the
+    A residual made of two is applied one after the other, so that the quantiles of a chain are the
     same to the last bit whichever way it is put together.
     """
-    if isinstance(shape, LocationScale):
-        return compose(compose(forecast, Normal(shape.location, shape.scale)), shape.shape)
-    if isinstance(shape, Calibrated):
-        return compose(compose(forecast, shape.forecast), shape.shape)
-    if isinstance(shape, Normal) and shape.mean() == 0.0 and shape.std() == 1.0:
+    if isinstance(residual, LocationScale):
+        return compose(
+            compose(forecast, Normal(residual.location, residual.scale)), residual.residual
+        )
+    if isinstance(residual, Calibrated):
+        return compose(compose(forecast, residual.forecast), residual.residual)
+    if isinstance(residual, Normal) and residual.mean() == 0.0 and residual.std() == 1.0:
         return forecast
-    if isinstance(forecast, Transformed):  # recalibrate in the model's units, where it is Gaussian
-        return Transformed(compose(forecast.forecast, shape), forecast.outputs)
+    if isinstance(forecast, Mapped):  # recalibrate in the model's units, where it is Gaussian
+        return Mapped(compose(forecast.forecast, residual), forecast.outputs)
     if isinstance(forecast, Normal):
-        if isinstance(shape, Normal):  # a Gaussian stays Gaussian
+        if isinstance(residual, Normal):  # a Gaussian stays Gaussian
             with np.errstate(over="ignore"):
-                mean, std = forecast.at_score(shape.mean()), forecast.std() * shape.std()
+                mean, std = forecast.at_score(residual.mean()), forecast.std() * residual.std()
             return Normal(np.clip(mean, -_LARGEST, _LARGEST), np.minimum(std, _LARGEST))
-        return LocationScale(forecast.mean(), forecast.std(), shape)
-    if isinstance(forecast, Quantiles) and isinstance(shape, Normal):
-        stretched = forecast.stretched(float(shape.mean()), float(shape.std()))
-        return Calibrated(forecast, shape) if stretched is None else stretched
-    return Calibrated(forecast, shape)
+        return LocationScale(forecast.mean(), forecast.std(), residual)
+    if isinstance(forecast, Quantiles) and isinstance(residual, Normal):
+        stretched = forecast.stretched(float(residual.mean()), float(residual.std()))
+        return Calibrated(forecast, residual) if stretched is None else stretched
+    return Calibrated(forecast, residual)
 
 
-def mirrored(shape: Forecast) -> Forecast:
-    """Return the shape of −Z: what recalibration makes of outcomes with the opposite sign."""
-    match shape:
+def mirrored(residual: Forecast) -> Forecast:
+    """Return the residual of −Z: what recalibration makes of outcomes with the opposite sign."""
+    match residual:
         case Normal():
-            return Normal(-shape.mean(), shape.std())
+            return Normal(-residual.mean(), residual.std())
         case Mixture():
-            return Mixture(shape.weights, -shape.means, shape.stds)
+            return Mixture(residual.weights, -residual.means, residual.stds)
         case WarpedNormal():
-            return shape.mirrored()
+            return residual.mirrored()
         case LocationScale():
-            return LocationScale(-shape.location, shape.scale, mirrored(shape.shape))
+            return LocationScale(-residual.location, residual.scale, mirrored(residual.residual))
         case Calibrated():
-            return Calibrated(mirrored(shape.forecast), mirrored(shape.shape))
-    raise TypeError(f"A shape is made of scores; {type(shape).__name__} is none.")
+            return Calibrated(mirrored(residual.forecast), mirrored(residual.residual))
+    raise TypeError(f"A residual is made of scores; {type(residual).__name__} is none.")

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
-from calibrant.forecasts.mapped import transformed
+from calibrant.forecasts.mapped import mapped
 from calibrant.forecasts.normal import Normal
 from calibrant.forecasts.output_maps.power import MonotoneMap, Outputs, fit_map
 from calibrant.models.gp import FittedGP, GaussianProcess, factor
@@ -73,7 +73,7 @@ class FittedBag:
         """Forecast the outcomes at the rows of X, observation noise included."""
         belief = self.posterior(self.members[0].points(X))
         noise = np.mean([member.noise_around(belief.mean) for member in self.members], axis=0)
-        return transformed(Normal(belief.mean, np.sqrt(belief.std**2 + noise)), self.outputs)
+        return mapped(Normal(belief.mean, np.sqrt(belief.std**2 + noise)), self.outputs)
 
     def posterior(self, X: FloatArray) -> Posterior:
         """Return mean and std of the mixture of members, without noise."""

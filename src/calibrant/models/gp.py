@@ -28,7 +28,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
-from calibrant.forecasts.mapped import transformed
+from calibrant.forecasts.mapped import mapped
 from calibrant.forecasts.normal import Normal
 from calibrant.forecasts.output_maps.power import MonotoneMap, Outputs, PowerMap, fit_map
 from calibrant.forecasts.output_maps.tanh import TanhMap
@@ -208,7 +208,7 @@ class FittedGP:
         """Forecast the outcomes at the rows of X, observation noise included."""
         belief = self.posterior(self.points(X))
         noise = self.noise_around(belief.mean)
-        return transformed(Normal(belief.mean, np.sqrt(belief.std**2 + noise)), self.outputs)
+        return mapped(Normal(belief.mean, np.sqrt(belief.std**2 + noise)), self.outputs)
 
     def posterior(self, X: FloatArray) -> Posterior:
         """Return mean and std of the function, without noise, in the model's units."""

@@ -1,8 +1,8 @@
 """A Gaussian process that learns the units of its outcomes: warped GPs (Snelson et al. 2003).
 
 The steps of a :class:`~calibrant.forecasts.output_maps.TanhMap` and the hyper-parameters are found
-together, as the most probable ones. What keeps the map from squeezing all outcomes into one is the Jacobian:
-the density of y is that of g(y) times g′(y).
+together, as the most probable ones. What keeps the map from squeezing all outcomes into one is the
+Jacobian: the density of y is that of g(y) times g′(y).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Recalibrator(ABC):
 
     @property
     @abstractmethod
-    def shape(self) -> Forecast:
+    def residual(self) -> Forecast:
         """The distribution of recalibrated normal scores: CDF G(Φ(z)), quantiles Φ⁻¹(R(p))."""
 
     @abstractmethod
@@ -81,7 +81,7 @@ class Recalibrator(ABC):
 
     def calibrate(self, forecast: Forecast) -> Forecast:
         """Return the calibrated forecast Q∘R."""
-        return compose(forecast, self.shape)
+        return compose(forecast, self.residual)
 
 
 def as_pits(us: ArrayLike) -> FloatArray:

@@ -39,8 +39,8 @@ class ChainRecalibrator(Recalibrator):
         return f"ChainRecalibrator({self.first!r}, {self.then!r})"
 
     @cached_property
-    def shape(self) -> Forecast:
-        return compose(self.first.shape, self.then.shape)
+    def residual(self) -> Forecast:
+        return compose(self.first.residual, self.then.residual)
 
     def __call__(self, p: ArrayLike) -> FloatArray:
         return self.first(self.then(p))
@@ -55,7 +55,7 @@ class ChainRecalibrator(Recalibrator):
         first, then = self.first, self.then
         for score in as_scores(z)[:, None]:
             # The second learns from the first as it was before this outcome.
-            then = then.update_scores(first.shape.score(score))
+            then = then.update_scores(first.residual.score(score))
             first = first.update_scores(score)
         return type(self)(first, then)
 

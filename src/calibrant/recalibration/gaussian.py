@@ -49,17 +49,17 @@ class GaussianRecalibrator(Recalibrator):
         return f"GaussianRecalibrator({settings}, count={self.count})"
 
     @property
-    def shape(self) -> Normal:
+    def residual(self) -> Normal:
         weight = self.strength + self.count
         mean = self.total / weight
         variance = (self.strength + self.squares) / weight - mean * mean
         return Normal(mean, np.sqrt(variance))
 
     def __call__(self, p: ArrayLike) -> FloatArray:
-        return np.asarray(ndtr(self.shape.at_score(ndtri(validate.probabilities("p", p)))))
+        return np.asarray(ndtr(self.residual.at_score(ndtri(validate.probabilities("p", p)))))
 
     def inverse(self, u: ArrayLike) -> FloatArray:
-        return np.asarray(ndtr(self.shape.score(ndtri(validate.probabilities("u", u)))))
+        return np.asarray(ndtr(self.residual.score(ndtri(validate.probabilities("u", u)))))
 
     def update_many(self, us: ArrayLike) -> Self:
         return self.update_scores(scores_of_pits(us))

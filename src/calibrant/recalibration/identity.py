@@ -21,7 +21,7 @@ class IdentityRecalibrator(Recalibrator):
         return "IdentityRecalibrator()"
 
     @property
-    def shape(self) -> Forecast:
+    def residual(self) -> Forecast:
         return STANDARD_NORMAL
 
     def __call__(self, p: ArrayLike) -> FloatArray:

@@ -41,17 +41,17 @@ class IsotonicRecalibrator(Recalibrator):
         return self._pits
 
     @cached_property
-    def shape(self) -> WarpedNormal:
+    def residual(self) -> WarpedNormal:
         count = self._pits.size
         if count == 0:
             return WarpedNormal([0.5], [0.5])
         return WarpedNormal(np.arange(1, count + 1) / (count + 1), self._pits)
 
     def __call__(self, p: ArrayLike) -> FloatArray:
-        return self.shape.warp(p)
+        return self.residual.warp(p)
 
     def inverse(self, u: ArrayLike) -> FloatArray:
-        return self.shape.unwarp(u)
+        return self.residual.unwarp(u)
 
     def update_many(self, us: ArrayLike) -> Self:
         return type(self)(np.concatenate([self._pits, as_pits(us)]))

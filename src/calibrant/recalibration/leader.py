@@ -80,7 +80,7 @@ class LeaderRecalibrator(Recalibrator):
         return self._kernel()[0]
 
     @cached_property
-    def shape(self) -> Normal | Mixture:
+    def residual(self) -> Normal | Mixture:
         if self._weights.sum() == 0.0:
             return STANDARD_NORMAL
         std, pull = self._kernel()
@@ -91,10 +91,10 @@ class LeaderRecalibrator(Recalibrator):
         )
 
     def __call__(self, p: ArrayLike) -> FloatArray:
-        return np.asarray(ndtr(self.shape.at_score(ndtri(validate.probabilities("p", p)))))
+        return np.asarray(ndtr(self.residual.at_score(ndtri(validate.probabilities("p", p)))))
 
     def inverse(self, u: ArrayLike) -> FloatArray:
-        return np.asarray(ndtr(self.shape.score(ndtri(validate.probabilities("u", u)))))
+        return np.asarray(ndtr(self.residual.score(ndtri(validate.probabilities("u", u)))))
 
     def update_many(self, us: ArrayLike, weights: ArrayLike = 1.0) -> Self:
         """Return the recalibrator after the PITs ``us``, each counted with its weight."""

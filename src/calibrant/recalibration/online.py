@@ -120,14 +120,14 @@ class OnlineRecalibrator(Recalibrator):
         return validate.frozen(_play(self._levels, self._rate, self._count, self._hits))
 
     @cached_property
-    def shape(self) -> WarpedNormal:
+    def residual(self) -> WarpedNormal:
         return WarpedNormal(self._levels, np.clip(self.played, 0.0, 1.0))
 
     def __call__(self, p: ArrayLike) -> FloatArray:
-        return self.shape.warp(p)
+        return self.residual.warp(p)
 
     def inverse(self, u: ArrayLike) -> FloatArray:
-        return self.shape.unwarp(u)
+        return self.residual.unwarp(u)
 
     def covers(self, u: float) -> NDArray[np.bool_]:
         """Return for each grid level whether an outcome with PIT u is at or below its quantile."""

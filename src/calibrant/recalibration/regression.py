@@ -43,7 +43,7 @@ class RegressionRecalibrator(Recalibrator):
         return f"RegressionRecalibrator({self._model!r}, {self._pits.size} outcomes)"
 
     @cached_property
-    def shape(self) -> WarpedNormal:
+    def residual(self) -> WarpedNormal:
         count = self._pits.size
         if count == 0:
             return WarpedNormal([0.5], [0.5])
@@ -62,10 +62,10 @@ class RegressionRecalibrator(Recalibrator):
         return WarpedNormal(probabilities[inner], _GRID[first[inner]])
 
     def __call__(self, p: ArrayLike) -> FloatArray:
-        return self.shape.warp(p)
+        return self.residual.warp(p)
 
     def inverse(self, u: ArrayLike) -> FloatArray:
-        return self.shape.unwarp(u)
+        return self.residual.unwarp(u)
 
     def update_many(self, us: ArrayLike) -> Self:
         return type(self)(self._model, np.concatenate([self._pits, as_pits(us)]))

@@ -28,10 +28,10 @@ class History:
         constraints: their constraint values, (n, constraints); at most 0 is feasible, and ±inf
             modelled as the largest size seen. NaN: the evaluation did not say.
         online: for each objective the scores of outcomes under the forecasts made before them.
-        forecast: which outcomes had a forecast, (n,).
+        was_forecast: which outcomes had a forecast, (n,).
         failed: points whose evaluation failed, (f, d).
         pruned: points whose evaluation was given up early, (q, d).
-        foretold: for each, the outcome that it was heading for, and the std of that, (q, 2).
+        extrapolated: for each, the outcome that it was heading for, and the std of that, (q, 2).
         pending: points being evaluated, (p, d).
     """
 
@@ -39,10 +39,10 @@ class History:
     Y: FloatArray
     constraints: FloatArray
     online: tuple[ScoreLog, ...]
-    forecast: NDArray[np.bool_]
+    was_forecast: NDArray[np.bool_]
     failed: FloatArray
     pruned: FloatArray
-    foretold: FloatArray
+    extrapolated: FloatArray
     pending: FloatArray
 
     @classmethod
@@ -80,7 +80,7 @@ class History:
         return np.asarray(np.where(violation > 0.0, worse, 0.0) + ranks)
 
     @property
-    def in_vain(self) -> int:
+    def stagnation(self) -> int:
         """How many outcomes that were forecast came after the best one of a single objective.
 
         Others, of a design or of another search, are not the model's doing.
@@ -89,7 +89,7 @@ class History:
         if not feasible.size:
             return 0
         best = feasible[self.Y[feasible, 0].argmin()]
-        return int(self.forecast[best + 1 :].sum())
+        return int(self.was_forecast[best + 1 :].sum())
 
     @property
     def penalties(self) -> NDArray[np.bool_]:
@@ -140,7 +140,7 @@ class History:
             part,
             failed=self.failed[-most:],
             pruned=self.pruned[-most:],
-            foretold=self.foretold[-most:],
+            extrapolated=self.extrapolated[-most:],
         )
 
     def _rows(self, rows: NDArray[np.intp]) -> History:
@@ -149,7 +149,7 @@ class History:
             X=self.X[rows],
             Y=self.Y[rows],
             constraints=self.constraints[rows],
-            forecast=self.forecast[rows],
+            was_forecast=self.was_forecast[rows],
         )
 
     def _choice(self, room: int) -> NDArray[np.intp]:

@@ -173,9 +173,9 @@ class Optimizer:
             Y=y[known][:, None],
             constraints=np.empty((int(known.sum()), 0)),
             online=(self._outcomes,),
-            forecast=np.array(self._forecast, dtype=bool)[known],
+            was_forecast=np.array(self._forecast, dtype=bool)[known],
             failed=X[~known],
             pruned=np.empty((0, dim)),
-            foretold=np.empty((0, 2)),
+            extrapolated=np.empty((0, 2)),
             pending=np.array([s.x for s in self._pending]).reshape(-1, dim),
         )

@@ -1,10 +1,10 @@
 """From what is known to the next point: the paper's Algorithm 3, one step of it.
 
-    fit          history ──▶ model.fit ──▶ belief about the function
-    recalibrate  calibration set ──▶ recalibrator ──▶ shape
-    believe      running points come out as expected, pruned ones as their reports foretold, failed
+    fit          history ──▶ model.fit ──▶ belief about the function recalibrate  calibration set
+    ──▶ recalibrator ──▶ residual believe      running points come out as expected, pruned ones as
+    their reports extrapolated, failed
                  ones as the worst, give or take
-    choose       belief ∘ shape ──▶ acquisition ──▶ argmax ──▶ suggestion, with its raw forecast
+    choose       belief ∘ residual ──▶ acquisition ──▶ argmax ──▶ suggestion, with its raw forecast
 
 Everything here minimises. Nothing here remembers (but for what the user has been told): what one
 step can reuse of the last is handed from one to the next.
@@ -175,10 +175,10 @@ class Policy:
     ) -> FloatArray:
         """Return the point that the acquisition values most, according to calibrated beliefs."""
         part = self._bearable(history)
-        shapes = self._shapes(part, cube, fits)
+        residuals = self._residuals(part, cube, fits)
         if (doubt := self._doubt(history)) > 1.0:
-            shapes[0] = compose(Normal(0.0, doubt), shapes[0])
-        criterion = self._criterion(part, cube, fits, shapes, rng)
+            residuals[0] = compose(Normal(0.0, doubt), residuals[0])
+        criterion = self._criterion(part, cube, fits, residuals, rng)
         best_first = np.argsort(history.merit, kind="stable")
         return maximize(criterion, cube, rng, history.X[best_first[:4]], self.taken(history, cube))
 
@@ -222,19 +222,19 @@ class Policy:
         model = self.model
         return model.with_labels(cube.categorical) if isinstance(model, KnowsLabels) else model
 
-    def _shapes(self, history: History, cube: Cube, fits: Fits) -> list[Forecast]:
+    def _residuals(self, history: History, cube: Cube, fits: Fits) -> list[Forecast]:
         """Return what recalibration makes of each model's scores: objectives', constraints'."""
         models = (*fits.objectives, *fits.constraints)
         if self.recalibrator is None:
             return [STANDARD_NORMAL] * len(models)
-        scored, model, shapes = self._calibration_set_of(history), self._model_on(cube), []
+        scored, model, residuals = self._calibration_set_of(history), self._model_on(cube), []
         # Constraints have no forecasts on record: their online set is empty.
         online = [*history.online, *[ScoreLog()] * len(fits.constraints)]
         targets = [*_objectives(history), *_constraints(history)]
         for fitted, (X, y), log in zip(models, targets, online, strict=True):
             outcomes = scored.outcomes(model, fitted, X, y, log)
-            shapes.append(outcomes.recalibrate(self.recalibrator).shape)
-        return shapes
+            residuals.append(outcomes.recalibrate(self.recalibrator).residual)
+        return residuals
 
     def _calibration_set_of(self, history: History) -> CalibrationSet:
         """Return the outcomes to learn from: by default those that suit the acquisition."""
@@ -247,31 +247,31 @@ class Policy:
         """Return by how much to stretch forecasts of a search that finds nothing better."""
         if self.patience is None or history.Y.shape[1] > 1:
             return 1.0
-        return float(np.clip(history.in_vain / self.patience, 1.0, _MOST_DOUBT))
+        return float(np.clip(history.stagnation / self.patience, 1.0, _MOST_DOUBT))
 
     def _criterion(
         self,
         history: History,
         cube: Cube,
         fits: Fits,
-        shapes: list[Forecast],
+        residuals: list[Forecast],
         rng: np.random.Generator,
     ) -> Criterion:
         """Return the function of points to maximise."""
         objectives, model = history.Y.shape[1], self._model_on(cube)
         # The reports of what was pruned say nothing about constraints.
-        silent = replace(history, pruned=history.pruned[:0], foretold=history.foretold[:0])
+        silent = replace(history, pruned=history.pruned[:0], extrapolated=history.extrapolated[:0])
         limits = [
-            (_believe(model, fitted, silent, X, y).fitted, shape, 0.0)
-            for fitted, (X, y), shape in zip(
-                fits.constraints, _constraints(history), shapes[objectives:], strict=True
+            (_believe(model, fitted, silent, X, y).fitted, residual, 0.0)
+            for fitted, (X, y), residual in zip(
+                fits.constraints, _constraints(history), residuals[objectives:], strict=True
             )
         ]
         if fits.finishing is not None:
             limits.append((fits.finishing, STANDARD_NORMAL, _SAFE))
         criteria = [
-            _FEASIBILITY.criterion(Belief(fitted, shape, _in_units(fitted, most)), rng, cube)
-            for fitted, shape, most in limits
+            _FEASIBILITY.criterion(Belief(fitted, residual, _in_units(fitted, most)), rng, cube)
+            for fitted, residual, most in limits
         ]
         told = history.without_penalties()
         if not told.feasible.any():  # nothing to improve on yet: look for something feasible
@@ -293,9 +293,9 @@ class Policy:
             best = float(means[0].min())
             if history.pending.size:  # beside a running point, a hair's breadth is no improvement
                 best -= _BREADTH * _spread_of_the_good(means[0, : int(told.feasible.sum())])
-            belief = Belief(beliefs[0].fitted, shapes[0], best)
+            belief = Belief(beliefs[0].fitted, residuals[0], best)
             return total([self.acquisition.criterion(belief, rng, cube), *criteria])
-        return total([_of_several(beliefs, shapes[:objectives], means, rng), *criteria])
+        return total([_of_several(beliefs, residuals[:objectives], means, rng), *criteria])
 
 
 def _spread_of_the_good(means: FloatArray) -> float:
@@ -328,9 +328,9 @@ def _believe(
     """Return a model after imagined outcomes of points that have none.
 
     A failed one is taken to be as bad as the worst, give or take the std of all; a pruned one to
-    come out as foretold, a running one as expected, so that it draws no other point to it.
+    come out as extrapolated, a running one as expected, so that it draws no other point to it.
     """
-    value, std = history.foretold.T
+    value, std = history.extrapolated.T
     worst = np.full(history.failed.shape[0], y.max())
     if isinstance(fitted, GaussianBelief):
         with np.errstate(over="ignore"):
@@ -351,7 +351,7 @@ def _believe(
 
 def _of_several(
     beliefs: list[_Believed],
-    shapes: list[Forecast],
+    residuals: list[Forecast],
     means: FloatArray,
     rng: np.random.Generator,
 ) -> Criterion:
@@ -364,8 +364,8 @@ def _of_several(
     ideal = means.min(axis=1) - _BEYOND
     best = (weights[:, None] * (means - ideal[:, None])).max(axis=0).min()
     goals = [
-        Belief(belief.fitted, shape, float(low + best / weight))
-        for belief, shape, low, weight in zip(beliefs, shapes, ideal, weights, strict=True)
+        Belief(belief.fitted, residual, float(low + best / weight))
+        for belief, residual, low, weight in zip(beliefs, residuals, ideal, weights, strict=True)
     ]
     return scalarised_improvement(goals, weights)
 

@@ -245,16 +245,16 @@ class Archive:
             Y=np.array([self.records[n].values for n in known]).reshape(-1, objectives),
             constraints=np.array(limits).reshape(len(known), len(names)),
             online=self.outcomes(objectives),
-            forecast=np.array([self.records[n].scores is not None for n in known], dtype=bool),
+            was_forecast=np.array([self.records[n].scores is not None for n in known], dtype=bool),
             failed=self._points(space, failed),
             pruned=self._points(space, pruned),
-            foretold=np.zeros((len(pruned), 2)),
+            extrapolated=np.zeros((len(pruned), 2)),
             pending=running,
         )
         told = [n for n, bad in zip(known, history.penalties, strict=True) if not bad]
-        return replace(history, foretold=self._foretold(pruned, told))
+        return replace(history, extrapolated=self._extrapolated(pruned, told))
 
-    def _foretold(self, pruned: Sequence[int], known: Sequence[int]) -> FloatArray:
+    def _extrapolated(self, pruned: Sequence[int], known: Sequence[int]) -> FloatArray:
         """Return what the last reports of some trials foretell of their outcomes, and its std.
 
         What came after a report at that step, in trials that finished, is expected to come. Where

@@ -18,7 +18,7 @@ _SCHEMA = "{SCHEMA_VERSION}"
 _HEARTBEAT = 60  # seconds between signs of life of a worker
 _GRACE = 180  # seconds without one after which its trial is given to another
 _RETRIES = 3  # of a trial whose worker died: the setting itself may be what kills them
-_PATIENCE = 60  # seconds to wait for another process to finish writing to SQLite
+_SQLITE_WAIT = 60  # seconds to wait for another process to finish writing to SQLite
 
 
 class StorageLost(RuntimeError):
@@ -38,7 +38,7 @@ def open_storage(storage: str | BaseStorage | None) -> BaseStorage | None:
             f"A storage is written as a URL such as sqlite:///study.db, but got {storage!r}."
         )
     parts = storage.split(_SCHEMA)  # which Optuna fills in; all other braces are the path's
-    options = {"connect_args": {"timeout": _PATIENCE}} if storage.startswith("sqlite") else {}
+    options = {"connect_args": {"timeout": _SQLITE_WAIT}} if storage.startswith("sqlite") else {}
     from sqlalchemy.exc import SQLAlchemyError
 
     try:

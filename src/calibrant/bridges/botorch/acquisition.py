@@ -1,10 +1,10 @@
-"""Analytic acquisitions of calibrated BoTorch models: of the shape itself, not moment-matched.
+"""Analytic acquisitions of calibrated BoTorch models: of the residual itself, not moment-matched.
 
 They extend BoTorch's own and take the same arguments. Where recalibration leaves the posterior
 Gaussian they are BoTorch's; where it does not, they read improvement and probability off smooth
-tables of the shape, which the search can follow. Those of the leader are exact to 1e-5; the steps
-of online and isotonic recalibrators are rounded off, which can move a probability by 0.03 and a
-log-improvement by 0.2 beside a step. The bound is exact.
+tables of the residual, which the search can follow. Those of the leader are exact to 1e-5; the
+steps of online and isotonic recalibrators are rounded off, which can move a probability by 0.03 and
+a log-improvement by 0.2 beside a step. The bound is exact.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _posterior(acquisition: Any, X: Tensor) -> CalibratedPosterior | None:
             f"`model` must be a CalibratedModel, but got {type(model).__name__}; for a raw model "
             f"use BoTorch's {type(acquisition).__bases__[0].__name__}."
         )
-    if model.shapes.identity:  # BoTorch's own, whatever it makes of the model
+    if model.residuals.identity:  # BoTorch's own, whatever it makes of the model
         return None
     parts = getattr(model.model, "models", [model.model])
     transforms = [getattr(part, "outcome_transform", None) for part in parts]
@@ -41,7 +41,7 @@ def _posterior(acquisition: Any, X: Tensor) -> CalibratedPosterior | None:
             "Models with a non-linear outcome transform have no analytic acquisition; use "
             "qLogExpectedImprovement, which draws samples."
         )
-    if model.shapes.gaussian:
+    if model.residuals.gaussian:
         return None
     posterior = model.posterior(X, posterior_transform=acquisition.posterior_transform)
     if not isinstance(posterior, CalibratedPosterior):
@@ -68,8 +68,8 @@ class CalibratedLogExpectedImprovement(LogExpectedImprovement):
         if posterior is None:
             return super().forward(X)
         v = _threshold(self, posterior)
-        shapes = posterior.shapes
-        improvement = shapes.log_surplus(v) if self.maximize else shapes.log_shortfall(v)
+        residuals = posterior.residuals
+        improvement = residuals.log_surplus(v) if self.maximize else residuals.log_shortfall(v)
         return (improvement + posterior.scale.log()).squeeze(-1).squeeze(-1)
 
 
@@ -83,7 +83,7 @@ class CalibratedLogProbabilityOfImprovement(LogProbabilityOfImprovement):
         if posterior is None:
             return super().forward(X)
         v = _threshold(self, posterior)
-        score = posterior.shapes.score(v)
+        score = posterior.residuals.score(v)
         log_probability = torch.special.log_ndtr(-score if self.maximize else score)
         return log_probability.squeeze(-1).squeeze(-1)
 
@@ -101,6 +101,6 @@ class CalibratedUpperConfidenceBound(UpperConfidenceBound):
         if posterior is None:
             return super().forward(X)
         sign = 1.0 if self.maximize else -1.0
-        z = posterior.shapes.transport(sign * self.beta.to(X).sqrt().reshape(-1, 1, 1))
+        z = posterior.residuals.transport(sign * self.beta.to(X).sqrt().reshape(-1, 1, 1))
         bound = posterior.location + posterior.scale * z
         return sign * bound.squeeze(-1).squeeze(-1)

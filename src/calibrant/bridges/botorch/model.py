@@ -30,7 +30,7 @@ from calibrant.bridges.botorch.posterior import (
     transformed,
     unchanged,
 )
-from calibrant.bridges.botorch.torch_residual import TorchShapes
+from calibrant.bridges.botorch.torch_residual import TorchResiduals
 from calibrant.core.typing import FloatArray
 from calibrant.recalibration import IdentityRecalibrator, Recalibrator
 
@@ -58,7 +58,7 @@ class CalibratedModel(Model, FantasizeMixin):
                 f"with {outputs} outputs."
             )
         self.model, self.recalibrators = model, tuple(many)
-        self.shapes = TorchShapes([one.shape for one in many])
+        self.residuals = TorchResiduals([one.residual for one in many])
 
     @classmethod
     def from_leave_one_out(cls, model: Model, recalibrator: Recalibrator) -> CalibratedModel:
@@ -93,10 +93,10 @@ class CalibratedModel(Model, FantasizeMixin):
             return part.posterior(X, None, observation_noise, posterior_transform)
         # Models without noise do not know the argument.
         noise = {} if observation_noise is False else {"observation_noise": observation_noise}
-        if self.shapes.identity:
+        if self.residuals.identity:
             raw = self.model.posterior(X, posterior_transform=posterior_transform, **noise)
-            return unchanged(raw, self.shapes)
-        result = calibrated(self.model.posterior(X, **noise), self.shapes)
+            return unchanged(raw, self.residuals)
+        result = calibrated(self.model.posterior(X, **noise), self.residuals)
         return result if posterior_transform is None else transformed(result, posterior_transform)
 
     def condition_on_observations(self, X: Tensor, Y: Tensor, **kwargs: Any) -> CalibratedModel:

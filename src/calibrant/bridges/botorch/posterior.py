@@ -1,9 +1,9 @@
-"""Calibrated posteriors for BoTorch: Gaussian ones read through the shapes of recalibrators.
+"""Calibrated posteriors for BoTorch: Gaussian ones read through the residuals of recalibrators.
 
 A posterior with means μ, stds σ and correlated normal scores z becomes μ + σ·T(z), with T the map
-from scores to the values of the recalibrator's shape: marginals are the calibrated ones, Q∘R, and
-the scores are correlated as before (a Gaussian copula). Where all shapes are Gaussian the result is
-a Gaussian posterior again, of a subclass of BoTorch's.
+from scores to the values of the recalibrator's residual: marginals are the calibrated ones, Q∘R,
+and the scores are correlated as before (a Gaussian copula). Where all residuals are Gaussian the
+result is a Gaussian posterior again, of a subclass of BoTorch's.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
 from gpytorch.distributions import MultitaskMultivariateNormal
 from torch import Tensor
 
-from calibrant.bridges.botorch.torch_residual import TorchShapes
+from calibrant.bridges.botorch.torch_residual import TorchResiduals
 from calibrant.forecasts.normal import STANDARD_NORMAL
 
 
 class CalibratedPosterior(TransformedPosterior):
-    """A Gaussian posterior read through the shapes of recalibrators, one an output.
+    """A Gaussian posterior read through the residuals of recalibrators, one an output.
 
     BoTorch's analytic acquisitions look at mean and variance only, which are not all there is to
     know here: use those of :mod:`calibrant.bridges.botorch.acquisition`, or any that draws samples.
 
     Args:
         posterior: what is recalibrated; its marginals must be Gaussian.
-        shapes: of its outputs.
+        residuals: of its outputs.
         outcome: BoTorch's own posterior of a model with a non-linear outcome transform, an
             increasing map that is applied last.
     """
@@ -35,21 +35,21 @@ class CalibratedPosterior(TransformedPosterior):
     def __init__(
         self,
         posterior: GPyTorchPosterior,
-        shapes: TorchShapes,
+        residuals: TorchResiduals,
         outcome: TransformedPosterior | None = None,
     ) -> None:
         super().__init__(posterior, self._recalibrated)
-        self.shapes, self.outcome = shapes, outcome
-        if outcome is not None and shapes.identity:  # a Gaussian: BoTorch may have closed forms
+        self.residuals, self.outcome = residuals, outcome
+        if outcome is not None and residuals.identity:  # a Gaussian: BoTorch may have closed forms
             self._mean_transform = outcome._mean_transform
             self._variance_transform = outcome._variance_transform
         self.location, self.scale = _location_scale(posterior)
 
     def _recalibrated(self, samples: Tensor) -> Tensor:
-        if self.shapes.identity:
+        if self.residuals.identity:
             return self._outcome(samples)
         z = (samples - self.location) / self.scale
-        return self._outcome(self.location + self.scale * self.shapes.transport(z))
+        return self._outcome(self.location + self.scale * self.residuals.transport(z))
 
     def _outcome(self, values: Tensor) -> Tensor:
         return values if self.outcome is None else self.outcome._sample_transform(values)
@@ -60,7 +60,7 @@ class CalibratedPosterior(TransformedPosterior):
         if self._mean_transform is not None:
             return super().mean
         if self.outcome is None:
-            return self.location + self.scale * self.shapes.mean(self.location)
+            return self.location + self.scale * self.residuals.mean(self.location)
         values, weights = self._nodes()
         return (weights * values).sum(dim=0)
 
@@ -70,12 +70,12 @@ class CalibratedPosterior(TransformedPosterior):
         if self._variance_transform is not None:
             return super().variance
         if self.outcome is None:
-            return (self.scale * self.shapes.std(self.scale)) ** 2
+            return (self.scale * self.residuals.std(self.scale)) ** 2
         values, weights = self._nodes()
         return (weights * (values - self.mean) ** 2).sum(dim=0)
 
     def _nodes(self) -> tuple[Tensor, Tensor]:
-        nodes, weights = self.shapes.quadrature(self.location)
+        nodes, weights = self.residuals.quadrature(self.location)
         lift = [1] * (self.location.ndim - 1)
         values = self.location + self.scale * nodes.reshape(-1, *lift, nodes.shape[-1])
         return self._outcome(values), weights.reshape(-1, *lift, 1)
@@ -84,20 +84,20 @@ class CalibratedPosterior(TransformedPosterior):
         """Return the marginals' quantiles at one level, or at several, stacked in front."""
         if value.numel() > 1:
             return torch.stack([self.quantile(v) for v in value], dim=0)
-        z = self.shapes.at_score(float(torch.special.ndtri(value.double())), self.location)
+        z = self.residuals.at_score(float(torch.special.ndtri(value.double())), self.location)
         return self._outcome(self.location + self.scale * z)
 
     def cdf(self, value: Tensor) -> Tensor:
         """Return P(Y ≤ value) of the marginals; several values are stacked in front."""
         if value.numel() > 1:
             return torch.stack([self.cdf(v) for v in value], dim=0)
-        return self.shapes.cdf(self._standardised(value))
+        return self.residuals.cdf(self._standardised(value))
 
     def density(self, value: Tensor) -> Tensor:
         """Return the marginals' densities, without gradients; several are stacked in front."""
         if value.numel() > 1:
             return torch.stack([self.density(v) for v in value], dim=0)
-        return self.shapes.pdf(self._standardised(value)) / self.scale.detach()
+        return self.residuals.pdf(self._standardised(value)) / self.scale.detach()
 
     def _standardised(self, value: Tensor) -> Tensor:
         if self.outcome is not None:
@@ -148,15 +148,15 @@ def refuse_other_outputs(posterior: Posterior, outputs: int) -> None:
         )
 
 
-def calibrated(posterior: Posterior, shapes: TorchShapes) -> Posterior:
+def calibrated(posterior: Posterior, residuals: TorchResiduals) -> Posterior:
     """Return the recalibrated posterior, in the simplest form that is exact."""
     refuse_unless_gaussian(posterior)
-    refuse_other_outputs(posterior, len(shapes.shapes))
+    refuse_other_outputs(posterior, len(residuals.residuals))
     if isinstance(posterior, PosteriorList):
         counts = [part._extended_shape()[-1] for part in posterior.posteriors]
         ends = torch.tensor(counts).cumsum(0).tolist()
         parts = [
-            calibrated(part, shapes.subset(range(end - count, end)))
+            calibrated(part, residuals.subset(range(end - count, end)))
             for part, count, end in zip(posterior.posteriors, counts, ends, strict=True)
         ]
         return PosteriorList(*parts)
@@ -166,29 +166,31 @@ def calibrated(posterior: Posterior, shapes: TorchShapes) -> Posterior:
             raise NotImplementedError(
                 "Several non-linear outcome transforms, one upon the other: make them one."
             )
-        if shapes.gaussian and not shapes.identity and type(inner) is GPyTorchPosterior:
-            unchanged = TorchShapes([STANDARD_NORMAL] * len(shapes.shapes))
-            return CalibratedPosterior(_stretched(inner, shapes), unchanged, posterior)
-        return CalibratedPosterior(inner, shapes, posterior)
-    if type(posterior) is GPyTorchPosterior and shapes.gaussian:
-        return _stretched(posterior, shapes)
-    return CalibratedPosterior(posterior, shapes)
+        if residuals.gaussian and not residuals.identity and type(inner) is GPyTorchPosterior:
+            unchanged = TorchResiduals([STANDARD_NORMAL] * len(residuals.residuals))
+            return CalibratedPosterior(_stretched(inner, residuals), unchanged, posterior)
+        return CalibratedPosterior(inner, residuals, posterior)
+    if type(posterior) is GPyTorchPosterior and residuals.gaussian:
+        return _stretched(posterior, residuals)
+    return CalibratedPosterior(posterior, residuals)
 
 
-def unchanged(posterior: Posterior, shapes: TorchShapes) -> Posterior:
+def unchanged(posterior: Posterior, residuals: TorchResiduals) -> Posterior:
     """Return a posterior with the same values that answers what calibrated ones do, if it can."""
     if type(posterior) is GPyTorchPosterior:
         return CalibratedGaussianPosterior(posterior.distribution)
     if type(posterior) is TransformedPosterior and is_gaussian(posterior):
-        return calibrated(posterior, shapes)
+        return calibrated(posterior, residuals)
     return posterior
 
 
-def _stretched(posterior: GPyTorchPosterior, shapes: TorchShapes) -> CalibratedGaussianPosterior:
-    """Return the Gaussian posterior with means μ + a·σ and stds b·σ, for shapes N(a, b²)."""
+def _stretched(
+    posterior: GPyTorchPosterior, residuals: TorchResiduals
+) -> CalibratedGaussianPosterior:
+    """Return the Gaussian posterior with means μ + a·σ and stds b·σ, for residuals N(a, b²)."""
     joint = posterior.distribution
     location, scale = _location_scale(posterior)
-    shift, stretch = shapes.mean(location), shapes.std(location)
+    shift, stretch = residuals.mean(location), residuals.std(location)
     mean = location + shift * scale
     if not isinstance(joint, MultitaskMultivariateNormal):
         covariance = joint.lazy_covariance_matrix * stretch**2
@@ -225,7 +227,7 @@ def transformed(posterior: Posterior, transform: PosteriorTransform) -> Posterio
             "use an acquisition that draws samples, with an MC objective such as "
             "LinearMCObjective, or a GaussianRecalibrator."
         )
-    shapes = posterior.shapes
+    residuals = posterior.residuals
     if transform.weights.item() < 0.0:
-        shapes = shapes.mirrored()
-    return CalibratedPosterior(transform(posterior._posterior), shapes)
+        residuals = residuals.mirrored()
+    return CalibratedPosterior(transform(posterior._posterior), residuals)

@@ -1,6 +1,6 @@
-"""Shapes for torch: their curves as tables, differentiable on any device.
+"""Residuals for torch: their curves as tables, differentiable on any device.
 
-A shape Z is one distribution of normal scores for all points, so four curves of one variable are
+A residual Z is one distribution of normal scores for all points, so four curves of one variable are
 all that a posterior and its acquisitions need:
 
 =============  =======================================  ==================================
@@ -12,7 +12,7 @@ all that a posterior and its acquisitions need:
 =============  =======================================  ==================================
 
 Each is read off cubic pieces between exact values at knots that are even in asinh: within about
-1e-5 where a shape is smooth.
+1e-5 where a residual is smooth.
 """
 
 from __future__ import annotations
@@ -38,34 +38,34 @@ _DRAWN = slice(555, -555)  # |z| up to 9: no draw is further away, and each valu
 _NODES, _WEIGHTS = hermegauss(64)  # E[f(z)] for z ~ N(0, 1), once the weights are divided by √2π
 
 
-class TorchShapes:
-    """One shape an output, ready to be read with gradients.
+class TorchResiduals:
+    """One residual an output, ready to be read with gradients.
 
     Tables are made when they are first read, once a device and precision: a draw needs one of them,
     an improvement another.
     """
 
-    def __init__(self, shapes: Sequence[Forecast]) -> None:
-        self.shapes = tuple(shapes)
+    def __init__(self, residuals: Sequence[Forecast]) -> None:
+        self.residuals = tuple(residuals)
         self._tables: dict[tuple[str, torch.device, torch.dtype], Tensor] = {}
 
     @property
     def gaussian(self) -> bool:
         """Whether a Gaussian posterior stays one."""
-        return all(isinstance(shape, Normal) for shape in self.shapes)
+        return all(isinstance(residual, Normal) for residual in self.residuals)
 
     @property
     def identity(self) -> bool:
         """Whether a posterior stays as it is."""
-        return self.gaussian and all(s.mean() == 0.0 and s.std() == 1.0 for s in self.shapes)
+        return self.gaussian and all(s.mean() == 0.0 and s.std() == 1.0 for s in self.residuals)
 
-    def subset(self, outputs: Sequence[int]) -> TorchShapes:
-        """Return the shapes of some outputs."""
-        return TorchShapes([self.shapes[output] for output in outputs])
+    def subset(self, outputs: Sequence[int]) -> TorchResiduals:
+        """Return the residuals of some outputs."""
+        return TorchResiduals([self.residuals[output] for output in outputs])
 
-    def mirrored(self) -> TorchShapes:
-        """Return the shapes of outcomes with the opposite sign."""
-        return TorchShapes([mirrored(shape) for shape in self.shapes])
+    def mirrored(self) -> TorchResiduals:
+        """Return the residuals of outcomes with the opposite sign."""
+        return TorchResiduals([mirrored(residual) for residual in self.residuals])
 
     def mean(self, like: Tensor) -> Tensor:
         """Return E[Z] of each output, on the device and in the precision of a tensor."""
@@ -97,13 +97,13 @@ class TorchShapes:
 
     def at_score(self, z: float, like: Tensor) -> Tensor:
         """Return the exact values of Z with normal score z, one an output; they may be ±∞."""
-        values = [float(shape.at_score(z)) for shape in self.shapes]
+        values = [float(residual.at_score(z)) for residual in self.residuals]
         return torch.tensor(values, dtype=like.dtype, device=like.device)
 
     def cdf(self, v: Tensor) -> Tensor:
         """Return P(Z ≤ v): exact values, with the gradients of the table of scores."""
         values = v.detach().double().cpu().numpy()
-        each = [shape.cdf(values[..., output]) for output, shape in enumerate(self.shapes)]
+        each = [residual.cdf(values[..., output]) for output, residual in enumerate(self.residuals)]
         exact = torch.from_numpy(np.stack(each, axis=-1)).to(device=v.device, dtype=v.dtype)
         smooth = torch.special.ndtr(self.score(v))
         return exact + (smooth - smooth.detach())
@@ -111,7 +111,7 @@ class TorchShapes:
     def pdf(self, v: Tensor) -> Tensor:
         """Return the exact densities of Z at v, without gradients."""
         values = v.detach().double().cpu().numpy()
-        each = [shape.pdf(values[..., output]) for output, shape in enumerate(self.shapes)]
+        each = [residual.pdf(values[..., output]) for output, residual in enumerate(self.residuals)]
         return torch.from_numpy(np.stack(each, axis=-1)).to(device=v.device, dtype=v.dtype)
 
     def quadrature(self, like: Tensor) -> tuple[Tensor, Tensor]:
@@ -122,37 +122,38 @@ class TorchShapes:
     def _table(self, name: str, like: Tensor) -> Tensor:
         key = name, like.device, like.dtype
         if key not in self._tables:
-            table = np.stack([_TABLES[name](shape) for shape in self.shapes])
+            table = np.stack([_TABLES[name](residual) for residual in self.residuals])
             with torch.inference_mode(False):  # kept for later, when gradients may be wanted
                 self._tables[key] = torch.from_numpy(table).to(device=like.device, dtype=like.dtype)
         return self._tables[key]
 
 
-def _at_score(shape: Forecast, z: FloatArray) -> FloatArray:
-    """Return values of a shape, its levels at ±∞ as far away as a PIT can see.
+def _at_score(residual: Forecast, z: FloatArray) -> FloatArray:
+    """Return values of a residual, its levels at ±∞ as far away as a PIT can see.
 
-    That is where its mean and its improvements have them, too: in the units of the innermost shape.
+    That is where its mean and its improvements have them, too: in the units of the innermost
+    residual.
     """
-    match shape:
+    match residual:
         case LocationScale():
-            return np.asarray(shape.location + shape.scale * _at_score(shape.shape, z))
+            return np.asarray(residual.location + residual.scale * _at_score(residual.residual, z))
         case Calibrated():
-            return shape.forecast.at_score(_at_score(shape.shape, z))
-    return np.nan_to_num(shape.at_score(z), posinf=EDGE_SCORE, neginf=-EDGE_SCORE)
+            return residual.forecast.at_score(_at_score(residual.residual, z))
+    return np.nan_to_num(residual.at_score(z), posinf=EDGE_SCORE, neginf=-EDGE_SCORE)
 
 
-def _transport(shape: Forecast) -> FloatArray:
+def _transport(residual: Forecast) -> FloatArray:
     z = _V[_DRAWN]
-    values = _at_score(shape, z)
-    return _with_slopes(values, _ratio(density(z), shape.pdf(values)) * np.cosh(_T[_DRAWN]))
+    values = _at_score(residual, z)
+    return _with_slopes(values, _ratio(density(z), residual.pdf(values)) * np.cosh(_T[_DRAWN]))
 
 
-def _score(shape: Forecast) -> FloatArray:
-    scores = shape.score(_V)
+def _score(residual: Forecast) -> FloatArray:
+    scores = residual.score(_V)
     known = scores[np.isfinite(scores)]
     low, high = min(known.min(), -LARGEST_SCORE), max(known.max(), LARGEST_SCORE)
     values = np.clip(scores, low, high)  # an infinite one is further out than all others
-    return _with_slopes(values, _ratio(shape.pdf(_V), density(values)) * np.cosh(_T))
+    return _with_slopes(values, _ratio(residual.pdf(_V), density(values)) * np.cosh(_T))
 
 
 def _ratio(over: FloatArray, under: FloatArray) -> FloatArray:
@@ -166,20 +167,20 @@ def _with_slopes(values: FloatArray, slopes: FloatArray) -> FloatArray:
     return np.stack([values, monotone_slopes(values, slopes, _FINE) * _FINE])
 
 
-def _shortfall(shape: Forecast) -> FloatArray:
-    values, slopes = TabulatedCurves(shape, _COARSE).shortfall_table
+def _shortfall(residual: Forecast) -> FloatArray:
+    values, slopes = TabulatedCurves(residual, _COARSE).shortfall_table
     return np.stack([values, slopes * _COARSE])
 
 
 _TABLES: dict[str, Callable[[Forecast], FloatArray]] = {
-    "mean": lambda shape: shape.mean(),
-    "std": lambda shape: shape.std(),
-    "nodes": lambda shape: _at_score(shape, _NODES),
+    "mean": lambda residual: residual.mean(),
+    "std": lambda residual: residual.std(),
+    "nodes": lambda residual: _at_score(residual, _NODES),
     "transport": _transport,
     "score": _score,
     "shortfall": _shortfall,
     # E[(Z − v)₊] is the shortfall of −Z below −v: the same table, read from the other side.
-    "surplus": lambda shape: _shortfall(mirrored(shape))[:, ::-1] * [[1.0], [-1.0]],
+    "surplus": lambda residual: _shortfall(mirrored(residual))[:, ::-1] * [[1.0], [-1.0]],
 }
 
 

@@ -2,8 +2,8 @@
 
 Most are ``g(y) = (power((y − centre)/unit) − mean)/std`` with a power function fitted to the
 outcomes so far; :mod:`calibrant.forecasts.output_maps.tanh` has one with more freedom. Quantiles,
-intervals and probabilities pass through g unchanged; expectations do not. Outcomes of any finite size are taken:
-nothing here overflows at 1e300 next to 1e−300.
+intervals and probabilities pass through g unchanged; expectations do not. Outcomes of any finite
+size are taken: nothing here overflows at 1e300 next to 1e−300.
 """
 
 from __future__ import annotations
