@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.core import validate
+from calibrant.core import penalties, validate
 from calibrant.core.typing import FloatArray
 
 
@@ -172,7 +172,7 @@ def fit_map(outputs: Outputs | MonotoneMap | str, y: ArrayLike) -> MonotoneMap:
 def _scaled(y: FloatArray) -> PowerMap:
     """Return the affine map that takes the median to 0 and the middle half to about ±0.7."""
     halves = y / 2.0  # so that no sum of two overflows
-    low, centre, high = np.quantile(_without_penalty(halves), [0.25, 0.5, 0.75])
+    low, centre, high = np.quantile(penalties.scale_of(halves), [0.25, 0.5, 0.75])
     spread = high - low
     # Rounding is relative to the quartiles: one outcome far away must not make them look equal.
     if spread <= 1e-14 * max(abs(low), abs(high)):  # most are equal: go by the extremes
@@ -182,20 +182,6 @@ def _scaled(y: FloatArray) -> PowerMap:
             spread = max(1.0, size)
     with np.errstate(over="ignore"):
         return PowerMap(centre=float(2.0 * centre), unit=_unit(spread / 0.6745))
-
-
-def _without_penalty(y: FloatArray) -> FloatArray:
-    """Return the outcomes that tell their scale: not a value that stands for "bad".
-
-    Such a penalty is the worst value, more than one outcome has it, and it is ten times as far from
-    the others as these are apart. Where a quarter have it, they would hide what the others say.
-    """
-    worst = y.max()
-    others = np.asarray(y[y < worst])
-    if others.size < 2 or y.size - others.size < 2:
-        return y
-    apart = others.max() - others.min()
-    return others if (worst - others.max()) / 10.0 > apart else y
 
 
 def _unit(value: float) -> float:
