@@ -33,7 +33,7 @@ def main() -> None:
     print(f"{problem.name}, minimum {problem.minimum:.4f}, 5 + 20 evaluations")
     first = np.random.default_rng(0).random((5, problem.dim))
     for name, parts in METHODS.items():
-        optimizer = Optimizer(problem.dim, n_initial=5, seed=0, **parts)
+        optimizer = Optimizer(problem.dim, n_startup_trials=5, seed=0, **parts)
         for x in first:
             optimizer.tell(x, float(problem.on_cube(x)))
         for _ in range(20):

@@ -14,7 +14,7 @@ from calibrant.acquisition import QuantileBound
 from calibrant.acquisition.base import Belief, Criterion
 from calibrant.core import Cube
 from calibrant.models import RBF, GaussianProcess
-from calibrant.recalibration.calibration_sets import CalibrationSet
+from calibrant.recalibration import CalibrationSet
 from calibrant.search import Optimizer, step
 
 MISSED = (0.6, 0.9)  # no start lies here; the minimum, −6.02074 at 0.75725, does
@@ -109,7 +109,7 @@ def search(model: str, level: float, way: str, seed: int, *, until_found: bool =
         acquisition=bound,
         recalibrator=recalibrator,
         calibration_set=calibration_set,
-        n_initial=3,  # the start that is told
+        n_startup_trials=3,  # the start that is told
         patience=None,  # to see calibration alone at work
         seed=seed,
     )

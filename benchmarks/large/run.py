@@ -23,7 +23,7 @@ from benchmarks.peers.suite import TASKS
 from calibrant import Optimizer
 from calibrant.cli.terminal import progress_bar
 from calibrant.models import Rotation
-from calibrant.search.step import MODEL
+from calibrant.search.defaults import MODEL
 
 RESULTS = Path(__file__).parent / "results" / "large.jsonl"
 PROBLEMS = ("rosenbrock-6", "levy-10, shifted 9", "ackley-20, shifted 3")

@@ -19,10 +19,15 @@ from calibrant.core.cube import as_cube
 from calibrant.evaluation import metrics
 from calibrant.forecasts import Forecast, Normal
 from calibrant.models import GaussianProcess
-from calibrant.recalibration import ChainRecalibrator, GaussianRecalibrator, OnlineRecalibrator
-from calibrant.recalibration.score_log import ScoreLog
+from calibrant.recalibration import (
+    ChainRecalibrator,
+    GaussianRecalibrator,
+    OnlineRecalibrator,
+    ScoreLog,
+)
+from calibrant.search.defaults import MODEL, RECALIBRATOR
 from calibrant.search.history import History
-from calibrant.search.step import MODEL, RECALIBRATOR, Policy
+from calibrant.search.step import Policy
 
 TASKS = {task.name: task for task in (*functions(), *noisy())}
 # What recalibrates the forecasts online, the same for all families since the first was run.
@@ -142,7 +147,7 @@ def _policy(model: Any, cube: Any) -> Callable[..., Chosen]:
             Y=y[:, None],
             constraints=np.empty((y.size, 0)),
             online=(scored,),
-            forecast=np.zeros(y.size, dtype=bool),
+            was_forecast=np.zeros(y.size, dtype=bool),
         )
         policy = Policy(model, RECALIBRATOR if calibrated else None, patience=None)
         suggestion = policy.suggest(history, cube, rng, fits)

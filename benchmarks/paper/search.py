@@ -74,7 +74,7 @@ def explore(setup: Setup, seed: int) -> Exploration:
         recalibrator=RECALIBRATORS[setup.recalibrator],
         calibration_set=CALIBRATION_SETS[setup.calibration_set],
         acquisition=watching,
-        n_initial=setup.initial,  # the points that are told
+        n_startup_trials=setup.initial,  # the points that are told
         patience=None,  # the paper knows none
         seed=seed,
     )

@@ -33,13 +33,13 @@ from calibrant.models import (
     Priors,
 )
 from calibrant.recalibration import (
+    CalibrationSet,
     GaussianRecalibrator,
     LeaderRecalibrator,
     OnlineRecalibrator,
     Recalibrator,
     RegressionRecalibrator,
 )
-from calibrant.recalibration.calibration_sets import CalibrationSet
 
 
 def _plain(kernel: Kernel, outputs: str = "standardise") -> GaussianProcess:

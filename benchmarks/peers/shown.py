@@ -20,7 +20,7 @@ from calibrant.cli.terminal import progress_bar
 from calibrant.evaluation import metrics
 from calibrant.forecasts import Forecast
 from calibrant.recalibration import ChainRecalibrator, IdentityRecalibrator, Recalibrator
-from calibrant.search.step import SHOWN
+from calibrant.search.defaults import SHOWN
 
 RESULTS = Path(__file__).parent / "variants" / "shown.jsonl"
 SEEDS = (200, 201)

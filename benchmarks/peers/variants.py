@@ -32,7 +32,7 @@ from calibrant.evaluation import metrics
 from calibrant.forecasts import Forecast
 from calibrant.models import RBF, Additive, GaussianProcess, Kernel, Matern52, Rotation
 from calibrant.recalibration import Recalibrator
-from calibrant.search.step import SHOWN
+from calibrant.search.defaults import SHOWN
 from calibrant.studies.archive import Archive
 
 sys.path.insert(0, str(Path(__file__).parent / "adapters"))  # as the rivals' own processes have it

@@ -126,11 +126,12 @@ def refit(task: dict) -> dict:
     before = replace(
         history, X=history.X[:known], Y=history.Y[:known], constraints=np.empty((known, 0))
     )
-    fits = Policy().fit(before, cube)
+    policy = Policy()
+    fits = policy.fit(policy.prepare(before, cube), cube)
     seconds = []
     for _ in range(3):
         start = time.process_time()
-        Policy().fit(history, cube, fits)
+        policy.fit(policy.prepare(history, cube), cube, fits)
         seconds.append(round(time.process_time() - start, 6))
     return {"seconds": seconds}
 
@@ -141,7 +142,9 @@ def overhead(task: dict) -> dict:
 
     history, cube = a_history(task["n"])
     policies = {"calibrated": Policy(), "uncalibrated": Policy(recalibrator=None)}
-    fits = {name: policy.fit(history, cube) for name, policy in policies.items()}
+    fits = {
+        name: policy.fit(policy.prepare(history, cube), cube) for name, policy in policies.items()
+    }
     seconds: dict[str, list[float]] = {name: [] for name in policies}
     repetitions = 101 if task["n"] <= 200 else 31
     for seed in range(repetitions):

@@ -22,7 +22,7 @@ from scipy.special import ndtr
 
 from calibrant import Optimizer
 from calibrant.core.cube import Design
-from calibrant.recalibration.calibration_sets import CalibrationSet
+from calibrant.recalibration import CalibrationSet
 
 SMALL = Setup("forrester", initial=4, steps=6)
 KEYS = {
@@ -126,7 +126,7 @@ def replay(setup, seed):
         recalibrator=RECALIBRATORS[setup.recalibrator],
         calibration_set=CALIBRATION_SETS[setup.calibration_set],
         acquisition=ACQUISITIONS[setup.acquisition],
-        n_initial=setup.initial,
+        n_startup_trials=setup.initial,
         seed=seed,
     )
     x = list(start(setup, seed))

@@ -503,8 +503,8 @@ def test_parameters_that_are_not_supported(parameter, message):
 def test_arguments_are_checked_at_once():
     with pytest.raises(TypeError, match="`sampler` must come alone, but got seed"):
         CalibratedNode(sampler=calibrant.CalibratedSampler(), seed=1)
-    with pytest.raises(ValueError, match="n_startup_trials >= 1"):
-        CalibratedNode(n_startup_trials=0)
+    with pytest.raises(ValueError, match="n_startup_trials >= 0"):
+        CalibratedNode(n_startup_trials=-1)
     with pytest.raises(TypeError, match="seeed"):
         CalibratedNode(seeed=1)
 

@@ -20,7 +20,7 @@ from calibrant.bridges.networks import BayesianLastLayer, DeepEnsemble  # noqa: 
 from calibrant.forecasts import Mixture  # noqa: E402
 from calibrant.forecasts.output_maps import PowerMap  # noqa: E402
 from calibrant.models.protocol import GaussianBelief, KnowsLeaveOneOut  # noqa: E402
-from calibrant.recalibration.calibration_sets import leave_one_out  # noqa: E402
+from calibrant.recalibration import leave_one_out  # noqa: E402
 
 DIM = 2
 rng = np.random.default_rng(0)
@@ -485,7 +485,7 @@ def test_a_search_beats_chance(settings):
 
 @SEARCHES
 def test_a_search_with_failed_and_running_points(settings):
-    optimizer = Optimizer(2, seed=0, n_initial=4, **settings)
+    optimizer = Optimizer(2, seed=0, n_startup_trials=4, **settings)
     for k in range(6):
         one, other = optimizer.ask(), optimizer.ask()
         assert np.linalg.norm(one - other) > 1e-3

@@ -201,7 +201,8 @@ def test_a_search_tells_the_model_which_coordinates_are_labels(model):
         points = np.stack([np.linspace(0, 1, 12), labels[order][which]], axis=1)
         y = np.sin(5 * points[:, 0]) + np.array([0.0, 3.0, 0.5])[which]
         told = replace(History.empty(2), X=points, Y=y[:, None])
-        (fitted,) = Policy(model=model).fit(told, cube).objectives
+        policy = Policy(model=model)
+        (fitted,) = policy.fit(policy.prepare(told, cube), cube).objectives
         return fitted.predict(np.array([[0.33, labels[order][k]] for k in range(3)]))
 
     one, other = forecast([0, 1, 2]), forecast([0, 2, 1])

@@ -206,7 +206,8 @@ def test_searches_with_warped_inputs_and_a_label():
     told = replace(
         History.empty(2), X=np.array([[0.1, 0.25], [0.6, 0.75]]), Y=np.array([[1.0], [2.0]])
     )
-    (fitted,) = Policy(model=model).fit(told, cube).objectives
+    policy = Policy(model=model)
+    (fitted,) = policy.fit(policy.prepare(told, cube), cube).objectives
     assert fitted.model.kernel.parameter_names(2) == ["lengthscale", "warp_a0", "warp_b0"]
 
 

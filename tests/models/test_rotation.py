@@ -64,7 +64,7 @@ def test_it_has_all_abilities_of_a_process():
 
 
 def test_a_search_uses_them_in_turn():
-    optimizer = Optimizer(2, model=Rotation(PROCESSES), n_initial=3, seed=0)
+    optimizer = Optimizer(2, model=Rotation(PROCESSES), n_startup_trials=3, seed=0)
     seen = []
     for _ in range(9):
         x = optimizer.ask()

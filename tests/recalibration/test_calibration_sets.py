@@ -7,7 +7,8 @@ import pytest
 
 from calibrant import Normal, Optimizer, ScoreLog
 from calibrant.models import RBF, BaggedProcesses, GaussianProcess, Matern52, Rotation
-from calibrant.recalibration.calibration_sets import CalibrationSet, Splits, k_fold
+from calibrant.recalibration import CalibrationSet, k_fold
+from calibrant.recalibration.calibration_sets import Splits
 
 rng = np.random.default_rng(0)
 X = rng.random((11, 2))
@@ -52,7 +53,7 @@ def scores(calibration_set, model=None, X=X, y=Y, online=ONLINE):
     model = model or FixedGP()
     fitted = model.fit(X, y)
     model.fits.clear()
-    return calibration_set.outcomes(model, fitted, X, y, online).scores
+    return calibration_set.scores(model, fitted, X, y, online).scores
 
 
 def test_online_scores_are_those_on_record():
@@ -143,8 +144,8 @@ def test_a_cluster_of_sure_outcomes_does_not_count():
     inputs = np.concatenate([spread, cluster])
     outcomes = np.sin(9.0 * inputs).sum(axis=1)
     fitted = GaussianProcess().fit(inputs, outcomes)
-    every = CalibrationSet(in_doubt=0.0).outcomes(None, fitted, inputs, outcomes, ScoreLog())
-    some = CalibrationSet().outcomes(None, fitted, inputs, outcomes, ScoreLog())
+    every = CalibrationSet(in_doubt=0.0).scores(None, fitted, inputs, outcomes, ScoreLog())
+    some = CalibrationSet().scores(None, fitted, inputs, outcomes, ScoreLog())
     assert len(every) == 52
     assert len(some) <= 13
 
@@ -190,7 +191,7 @@ def test_bad_sets(call, message):
         lambda: CalibrationSet(folds=2.5),
         lambda: GaussianProcess(most_outcomes=2.5),
         lambda: BaggedProcesses(members=2.5),
-        lambda: Optimizer(2, n_initial=2.5),
+        lambda: Optimizer(2, n_startup_trials=2.5),
         lambda: Optimizer(2, patience=2.5),
     ],
 )
@@ -205,6 +206,6 @@ def test_refits_are_of_the_process_at_turn(splits):
     X = rng.random((8, 2))
     y = np.sin(5.0 * X[:, 0]) + X[:, 1]
     known, model = CalibrationSet(splits, refit=True), Rotation((short, long))
-    scores = known.outcomes(model, model.fit(X, y), X, y, ScoreLog()).scores
-    expected = known.outcomes(short, short.fit(X, y), X, y, ScoreLog()).scores  # 8 is even
+    scores = known.scores(model, model.fit(X, y), X, y, ScoreLog()).scores
+    expected = known.scores(short, short.fit(X, y), X, y, ScoreLog()).scores  # 8 is even
     np.testing.assert_array_equal(scores, expected)

@@ -5,7 +5,7 @@ import pytest
 
 from calibrant.core import Axis, Cube
 from calibrant.core.cube import keys
-from calibrant.search.argmax import maximize
+from calibrant.search.argmax import argmax
 
 
 def listed(count, categorical=False):
@@ -22,7 +22,7 @@ NOTHING = frozenset()
 
 def search(criterion, cube, seed=0, near=None, taken=NOTHING):
     near = np.empty((0, cube.dim)) if near is None else np.asarray(near, dtype=float)
-    return maximize(criterion, cube, np.random.default_rng(seed), near, taken)
+    return argmax(criterion, cube, np.random.default_rng(seed), near, taken)
 
 
 def without_gradient(criterion):

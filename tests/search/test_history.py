@@ -13,15 +13,22 @@ from calibrant import CalibratedSampler, Optimizer
 from calibrant.core import Cube
 from calibrant.models import BaggedProcesses, GaussianProcess, Rotation
 from calibrant.models.protocol import HasLimit
+from calibrant.search.defaults import MODEL
 from calibrant.search.history import History
-from calibrant.search.step import MODEL, Policy
+from calibrant.search.step import Policy
+from calibrant.search.training import prepare, training_subset
 
 rng = np.random.default_rng(0)
 
 
+def fit(history):
+    policy, cube = Policy(), Cube.continuous(2)
+    return policy.fit(policy.prepare(history, cube), cube)
+
+
 def rows_of(history, most):
     """Which outcomes a part keeps; each is marked by its first coordinate."""
-    return history.part(most).X[:, 0].astype(int)
+    return training_subset(history, most).X[:, 0].astype(int)
 
 
 def marked(Y, constraints=None):
@@ -78,7 +85,7 @@ def test_it_keeps_the_best_and_some_of_all_others():
 @pytest.mark.parametrize("objectives", [1, 2])
 def test_the_choice_stays_for_a_hundred_outcomes(objectives):
     history = marked(rng.random((1500, objectives)))
-    choices = [rows_of(history._rows(np.arange(count)), 1000) for count in range(1001, 1501)]
+    choices = [rows_of(history.rows(np.arange(count)), 1000) for count in range(1001, 1501)]
     goes_on = [
         np.array_equal(later[: earlier.size], earlier)
         for earlier, later in itertools.pairwise(choices)
@@ -162,8 +169,9 @@ def test_models_and_their_limits():
 
     assert not isinstance(Anything(), HasLimit)  # a model without a limit is given all
     history = a_history(2200)
-    assert Policy(model=Anything())._bearable(history) is history
-    part = Policy()._bearable(a_history(2200, failed=2500))
+    cube = Cube.continuous(2)
+    assert prepare(Anything(), history, cube).subset is history
+    part = prepare(MODEL, a_history(2200, failed=2500), cube).subset
     assert part.failed.shape == (2000, 2)
     assert part.X.shape[0] <= 2000
 
@@ -231,13 +239,13 @@ def test_a_search_with_penalties_that_vary_is_as_good_as_one_with_failures():
 def test_what_penalised_outcomes_say_of_constraints_is_kept():
     y = np.array([[0.1], [0.2], [0.3], [0.4], [0.5], [1e6], [1e6]])
     limits = np.array([[-1.0], [-1.0], [-1.0], [-2.0], [-1.0], [5.0], [3.0]])
-    fits = Policy().fit(marked(y, limits), Cube.continuous(2))
+    fits = fit(marked(y, limits))
     assert fits.objectives[0].current.v.size == 5
     assert fits.constraints[0].current.v.size == 7
     assert fits.finishing.v.size == 7
 
 
 def test_thousands_of_failures_are_told_by_some_of_them():
-    fits = Policy().fit(a_history(300, failed=2000), Cube.continuous(2))
+    fits = fit(a_history(300, failed=2000))
     assert fits.finishing.v.size == 500  # as many failures as others
     assert (fits.finishing.v > 0).sum() == 250

@@ -24,8 +24,9 @@ from calibrant.acquisition import (
 from calibrant.core import Axis, Cube
 from calibrant.core.cube import as_cube
 from calibrant.models import RBF, GaussianProcess, Linear, Matern32, Matern52, Periodic
+from calibrant.search.defaults import SHOWN
 from calibrant.search.history import History
-from calibrant.search.step import SHOWN, Fits, Policy
+from calibrant.search.step import Fits, Policy
 
 
 def forrester(x):
@@ -143,7 +144,7 @@ def test_an_optimizer_can_be_kept_and_gone_on_with():
 
 @pytest.mark.parametrize("design", ["latin", "sobol", "random"])
 def test_every_design(design):
-    optimizer = Optimizer(3, design=design, n_initial=6, seed=0)
+    optimizer = Optimizer(3, design=design, n_startup_trials=6, seed=0)
     search(bowl, optimizer, 6)
     assert len(optimizer.outcomes) == 0  # nothing was forecast yet
     search(bowl, optimizer, 3)
@@ -161,7 +162,7 @@ def test_every_kernel_and_output_map(kernel, outputs):
 
 
 def test_the_online_set_holds_the_scores_of_the_forecasts_made_before():
-    optimizer = Optimizer(2, n_initial=4, seed=0)
+    optimizer = Optimizer(2, n_startup_trials=4, seed=0)
     search(bowl, optimizer, 4)
     expected = []
     for _ in range(5):
@@ -174,12 +175,13 @@ def test_the_online_set_holds_the_scores_of_the_forecasts_made_before():
 
 
 def test_shown_forecasts_are_recalibrated_by_it():
-    optimizer = search(bowl, Optimizer(2, n_initial=4, seed=0), 12)
+    optimizer = search(bowl, Optimizer(2, n_startup_trials=4, seed=0), 12)
     at = np.array([[0.1, 0.9], [0.5, 0.5]])
     low, high = optimizer.forecast(at).interval(0.8)
     assert low.shape == (2,)
     assert np.all(low < high)
-    fits = optimizer._policy.fit(optimizer._history(), optimizer._cube, optimizer._fits)
+    policy, cube = optimizer._policy, optimizer._cube
+    fits = policy.fit(policy.prepare(optimizer._history(), cube), cube, optimizer._fits)
     raw = fits.objectives[0].predict(at)
     shown = optimizer.outcomes.recalibrate(SHOWN).calibrate(raw)
     np.testing.assert_allclose(shown.interval(0.8), (low, high))
@@ -193,7 +195,7 @@ def test_points_may_be_told_that_were_never_asked_for():
 
 
 def test_points_told_unasked_take_the_place_of_the_design():
-    optimizer = Optimizer(2, n_initial=3, seed=0)
+    optimizer = Optimizer(2, n_startup_trials=3, seed=0)
     for x in ([0.1, 0.1], [0.5, 0.9], [0.9, 0.4]):
         optimizer.tell(x, bowl(np.array(x)))
     x = optimizer.ask()
@@ -202,7 +204,7 @@ def test_points_told_unasked_take_the_place_of_the_design():
 
 
 def test_without_a_design_the_first_point_is_random():
-    optimizer = Optimizer(2, n_initial=0, seed=0)
+    optimizer = Optimizer(2, n_startup_trials=0, seed=0)
     search(bowl, optimizer, 3)
     assert len(optimizer.outcomes) == 2
 
@@ -236,7 +238,7 @@ def test_the_edge_of_what_fails_is_found():
 
 
 def test_nothing_but_failures():
-    optimizer = search(lambda x: float("inf"), Optimizer(2, n_initial=3, seed=0), 8)
+    optimizer = search(lambda x: float("inf"), Optimizer(2, n_startup_trials=3, seed=0), 8)
     points = np.array([x for x, _ in optimizer._told])
     assert len(np.unique(points, axis=0)) == 8
     with pytest.raises(ValueError, match="no best point"):
@@ -298,9 +300,9 @@ def test_a_model_of_quantiles():
         (lambda: Optimizer(2).tell([0.5, 0.5], None), TypeError, "must be a number"),
         (lambda: Optimizer(2).tell([0.5, 0.5], [1.0, 2.0]), TypeError, "must be a number"),
         (lambda: Optimizer([]), ValueError, "at least one parameter"),
-        (lambda: Optimizer(2, n_initial=-1), ValueError, "n_initial >= 0"),
-        (lambda: Optimizer(2, n_initial=None), TypeError, "whole number, but got None"),
-        (lambda: Optimizer(2, n_initial=2.5), TypeError, "whole number, but got 2.5"),
+        (lambda: Optimizer(2, n_startup_trials=-1), ValueError, "n_startup_trials >= 0"),
+        (lambda: Optimizer(2, n_startup_trials=None), TypeError, "whole number, but got None"),
+        (lambda: Optimizer(2, n_startup_trials=2.5), TypeError, "whole number, but got 2.5"),
         (lambda: Optimizer(2, design="hexagonal"), ValueError, "hexagonal"),
         (lambda: Optimizer(2, calibration_set="jackknife"), ValueError, "jackknife"),
         (lambda: Optimizer(2).tell([0.5], 1.0), ValueError, r"shape \(2,\)"),
@@ -337,7 +339,8 @@ def test_an_over_confident_model_explores_more_after_recalibration():
         X, y[:, None], np.empty((12, 0)), history.online, np.zeros(12, dtype=bool),
         history.failed, history.pruned, history.extrapolated, history.pending,
     )  # fmt: skip
-    (residual,) = policy._residuals(history, Cube.continuous(1), Fits((sure,)))
+    data = policy.prepare(history, Cube.continuous(1))
+    (residual,) = policy.recalibrate(data, Fits((sure,)))
     assert residual.std() > 2.0
 
 
@@ -369,7 +372,7 @@ def test_coordinates_that_were_not_asked_for_are_told_as_they_are_listed():
 
 
 def test_the_same_point_may_be_asked_for_many_times():
-    optimizer = Optimizer([Axis((0.25, 0.75))], repeats=True, n_initial=2, seed=0)
+    optimizer = Optimizer([Axis((0.25, 0.75))], repeats=True, n_startup_trials=2, seed=0)
     for y in (0.0, 1.0, 0.1, 0.9):
         optimizer.tell(optimizer.ask(), y)
     scored = optimizer.outcomes.scores.size
@@ -404,7 +407,7 @@ def test_a_look_at_forecasts_changes_nothing():
 def test_a_space_that_has_been_gone_through_is_repeated_but_for_what_failed(caplog):
     for seed in range(2):
         caplog.clear()
-        optimizer = Optimizer([Axis((0.1, 0.4, 0.7, 0.9))], n_initial=2, seed=seed)
+        optimizer = Optimizer([Axis((0.1, 0.4, 0.7, 0.9))], n_startup_trials=2, seed=seed)
         asked = []
         for _ in range(14):
             asked.append(float(optimizer.ask()[0]))

@@ -16,7 +16,7 @@ from calibrant import (
 from calibrant.acquisition import Acquisition, ExpectedImprovement
 from calibrant.core.cube import as_cube
 from calibrant.models import GaussianProcess
-from calibrant.recalibration.score_log import ScoreLog
+from calibrant.recalibration import ScoreLog
 from calibrant.search.history import History
 from calibrant.search.step import Policy
 
@@ -146,7 +146,7 @@ def test_patience_is_a_count(patience, error):
 
 
 def test_outcomes_that_were_not_suggested_are_not_in_vain():
-    optimizer = Optimizer(1, n_initial=2, seed=0)
+    optimizer = Optimizer(1, n_startup_trials=2, seed=0)
     for _ in range(12):
         x = optimizer.ask()
         optimizer.tell(x, float((x[0] - 0.3) ** 2))

@@ -515,8 +515,8 @@ def test_models_of_another_kind():
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(ValueError, match="n_startup_trials >= 1"):
-        CalibratedSampler(n_startup_trials=0)
+    with pytest.raises(ValueError, match="n_startup_trials >= 0"):
+        CalibratedSampler(n_startup_trials=-1)
     with pytest.raises(ValueError, match="jackknife"):
         CalibratedSampler(calibration_set="jackknife")
     with pytest.raises(ValueError, match="hexagonal"):

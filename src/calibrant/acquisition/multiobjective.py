@@ -9,13 +9,44 @@ import numpy as np
 from calibrant.acquisition.base import Belief, Criterion
 from calibrant.acquisition.residual_tables import curves
 from calibrant.core.typing import FloatArray
-from calibrant.models.protocol import GaussianBelief
+from calibrant.forecasts.base import Forecast
+from calibrant.models.protocol import FittedModel, GaussianBelief
 
 # Improvements at which scalarised beliefs are read: from far below to far above the std of
 # standardised outcomes, evenly in logarithm. A belief that is narrower than the way from one to the
 # next, a half of the improvement, is seen as a step.
 _STEPS = np.geomspace(1e-3, 10.0, 24)
 _LOG_STEP = float(np.log(_STEPS[1] / _STEPS[0]))  # ds = s·d log s
+
+_BEYOND = 0.5  # of the std of outcomes, below the lowest: the ideal point that a search aims at
+
+
+def parego(
+    fits: Sequence[FittedModel],
+    residuals: Sequence[Forecast],
+    means: FloatArray,
+    rng: np.random.Generator,
+) -> Criterion:
+    """Return the expected improvement of several objectives, scalarised at random (Knowles 2006).
+
+    Args:
+        fits: the belief about each objective.
+        residuals: what recalibration makes of each.
+        means: what each objective has reached, (objectives, points), in the models' units.
+        rng: draws the weights of this step's Chebyshev scalarisation.
+    """
+    if not all(isinstance(fitted, GaussianBelief) for fitted in fits):
+        raise ValueError(
+            "Several objectives need a model that is a GaussianBelief, such as GaussianProcess."
+        )
+    weights = np.maximum(rng.dirichlet(np.ones(len(fits))), 1e-2)
+    ideal = means.min(axis=1) - _BEYOND
+    best = (weights[:, None] * (means - ideal[:, None])).max(axis=0).min()
+    goals = [
+        Belief(fitted, residual, float(low + best / weight))
+        for fitted, residual, low, weight in zip(fits, residuals, ideal, weights, strict=True)
+    ]
+    return scalarised_improvement(goals, weights)
 
 
 def scalarised_improvement(beliefs: Sequence[Belief], weights: FloatArray) -> Criterion:

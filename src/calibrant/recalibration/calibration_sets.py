@@ -82,7 +82,7 @@ class CalibrationSet:
         validate.at_least("folds", self.folds, 2)
         validate.at_least("first", self.first, 1)
 
-    def outcomes(
+    def scores(
         self, model: Model, fitted: FittedModel, X: FloatArray, y: FloatArray, online: ScoreLog
     ) -> ScoreLog:
         """Return the scores to learn from.
@@ -94,8 +94,8 @@ class CalibrationSet:
             y: outcomes so far, (n,).
             online: scores of outcomes under the forecasts made before them.
         """
-        scores = self._scores(model, fitted, X, y, online)
-        return ScoreLog(np.concatenate([scores, -scores]) if self.symmetric else scores)
+        found = self._scores(model, fitted, X, y, online)
+        return ScoreLog(np.concatenate([found, -found]) if self.symmetric else found)
 
     def _scores(
         self, model: Model, fitted: FittedModel, X: FloatArray, y: FloatArray, online: ScoreLog

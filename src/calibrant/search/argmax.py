@@ -22,7 +22,7 @@ _STARTS = 5  # climbs, made at once
 _ROUNDS = 4  # of changing one integer or category at a time
 
 
-def maximize(
+def argmax(
     criterion: Criterion,
     cube: Cube,
     rng: np.random.Generator,

@@ -11,25 +11,25 @@ from numpy.typing import ArrayLike
 
 from calibrant.acquisition.base import Acquisition
 from calibrant.core import validate
-from calibrant.core.cube import Axis, Cube, Design, as_cube, keys
+from calibrant.core.cube import Axis, Cube, Design, as_cube
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.models.protocol import Model
 from calibrant.recalibration import Recalibrator
 from calibrant.recalibration.calibration_sets import CalibrationSet, Splits
 from calibrant.recalibration.score_log import ScoreLog
-from calibrant.search.history import History
-from calibrant.search.step import (
+from calibrant.search.defaults import (
     ACQUISITION,
-    INITIAL,
     MODEL,
+    N_STARTUP_TRIALS,
     PATIENCE,
     RECALIBRATOR,
     SHOWN,
-    Fits,
-    Policy,
-    Suggestion,
 )
+from calibrant.search.history import History
+from calibrant.search.initial_design import is_startup, startup_point
+from calibrant.search.notices import Notices
+from calibrant.search.step import Fits, Policy, Suggestion
 
 _ROUNDING = 1e-6  # how far single precision, on its way through another library, may move x
 
@@ -45,8 +45,8 @@ class Optimizer:
     Several points may be asked for before any is told, and points told that were never asked for.
 
     Args:
-        dim: number of coordinates; or the axes, where some allow only listed values.
-        model: what forecasts outcomes; by default Gaussian processes that take turns.
+        dim: number of coordinates; or the axes, where some allow only listed values. model: what
+        forecasts outcomes; by default Gaussian processes with three kernels, used in rotation.
         recalibrator: what makes its forecasts true inside the acquisition; None: uncalibrated.
         calibration_set: the outcomes it learns from: "leave-one-out", "time-series" or "online", or
             a :class:`~calibrant.recalibration.CalibrationSet` for the details. By default
@@ -54,11 +54,11 @@ class Optimizer:
             alone means with shift.
         acquisition: what makes a point worth evaluating.
         design: how the first points are spread: "latin", "sobol" or "random".
-        n_initial: how many there are, points told unasked included, before the model chooses; by
-            default 5. With 0 and nothing told, the first point is random.
+        n_startup_trials: how many outcomes there must be, points told unasked included, before the
+            model chooses; by default 5. With 0 and nothing told, the first point is random.
         repeats: whether a point may be evaluated twice.
-        patience: after so many suggestions in a row that were no improvement the model is doubted
-            more and more; None: never.
+        patience: after so many suggestions in a row without an improvement, forecasts are made
+            wider and wider; None: never.
         seed: of all random choices.
     """
 
@@ -71,7 +71,7 @@ class Optimizer:
         calibration_set: CalibrationSet | Splits | str | None = None,
         acquisition: Acquisition = ACQUISITION,
         design: Design | str = Design.LATIN,
-        n_initial: int = INITIAL,
+        n_startup_trials: int = N_STARTUP_TRIALS,
         repeats: bool = False,
         patience: int | None = PATIENCE,
         seed: int | np.random.Generator | None = None,
@@ -79,13 +79,15 @@ class Optimizer:
         self._cube = as_cube(dim)
         self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats, patience)
         self._rng = np.random.default_rng(seed)
-        self._n_initial = validate.at_least("n_initial", n_initial, 0)
-        self._design = list(self._cube.design(design, self._n_initial, self._rng))
+        self._n_startup_trials = validate.at_least("n_startup_trials", n_startup_trials, 0)
+        self._design = self._cube.design(design, self._n_startup_trials, self._rng)
+        self._place = 0  # in the design, of the next point
         self._told: list[tuple[FloatArray, float]] = []  # y is NaN where an evaluation failed
         self._forecast: list[bool] = []  # for each of them, whether the model had forecast it
         self._outcomes = ScoreLog()
         self._pending: list[Suggestion] = []
         self._fits: Fits | None = None  # of the last suggestion
+        self._notices = Notices()
 
     def ask(self) -> FloatArray:
         """Return the next point to evaluate."""
@@ -118,7 +120,8 @@ class Optimizer:
         history = self._history()
         if not history.Y.size:
             raise ValueError("A forecast needs at least one outcome; tell one first.")
-        fits = self._policy.fit(history, self._cube, self._fits)  # a look, which changes nothing
+        data = self._policy.prepare(history, self._cube)
+        fits = self._policy.fit(data, self._cube, self._fits)  # a look, which changes nothing
         recalibrator = self._outcomes.recalibrate(SHOWN)
         return recalibrator.calibrate(
             fits.objectives[0].predict(np.atleast_2d(np.asarray(X, float)))
@@ -151,16 +154,15 @@ class Optimizer:
 
     def _next(self) -> Suggestion:
         history = self._history()
-        known = frozenset(keys(np.concatenate([history.X, history.without_outcome])))
-        while self._design and len(self._told) + len(self._pending) < self._n_initial:
-            x = self._design.pop(0)
-            if keys(x[None])[0] not in known:  # in a small space a design repeats itself
-                return Suggestion(x)
-        # Nothing may have succeeded yet: then there is nothing to model.
-        if not history.Y.size or len(self._told) + len(self._pending) < self._n_initial:
-            return Suggestion(self._cube.untaken(self._rng, known))
-        suggestion = self._policy.suggest(history, self._cube, self._rng, self._fits)
-        self._fits = suggestion.fits
+        if is_startup(history, self._n_startup_trials):
+            taken, notices = self._policy.taken(history, self._cube)
+            x = startup_point(self._design[self._place :], self._cube, taken, self._rng)
+            self._place += 1
+            suggestion = Suggestion(x, notices=notices)
+        else:
+            suggestion = self._policy.suggest(history, self._cube, self._rng, self._fits)
+            self._fits = suggestion.fits
+        self._notices.say(suggestion.notices)
         return suggestion
 
     def _history(self) -> History:

@@ -12,7 +12,7 @@ from optuna.trial import TrialState
 
 from calibrant.core.typing import FloatArray
 from calibrant.recalibration import Recalibrator
-from calibrant.search.step import SHOWN
+from calibrant.search.defaults import SHOWN
 from calibrant.studies.archive import Archive, Record, cut_off, signs
 from calibrant.studies.sampler import CalibratedSampler
 

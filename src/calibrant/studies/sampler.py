@@ -15,30 +15,30 @@ from optuna.trial import FrozenTrial
 
 from calibrant.acquisition.base import Acquisition
 from calibrant.core import validate
-from calibrant.core.cube import Design, keys
+from calibrant.core.cube import Cube, Design
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.models.protocol import Model
 from calibrant.recalibration import Recalibrator
 from calibrant.recalibration.calibration_sets import CalibrationSet, Splits
 from calibrant.recalibration.score_log import ScoreLog
-from calibrant.search.history import History
-from calibrant.search.step import (
+from calibrant.search.defaults import (
     ACQUISITION,
-    INITIAL,
     MODEL,
+    N_STARTUP_TRIALS,
     PATIENCE,
     RECALIBRATOR,
-    Fits,
-    Policy,
-    Suggestion,
 )
+from calibrant.search.history import History
+from calibrant.search.initial_design import is_startup, startup_point
+from calibrant.search.notices import Notices
+from calibrant.search.step import Fits, Policy, Suggestion
+from calibrant.search.training import TrainingData
 from calibrant.studies.archive import Archive, running_points, store
 from calibrant.studies.space import Internal, Space, searchable
 from calibrant.studies.space_text import parse_space
 
 _ATTEMPTS = 8  # at a point that no other worker has just taken
-_LEAST = 2  # complete trials, where many are pruned, before the model is asked
 _DESIGN_KEY = "calibrant:design"  # the seed of the first points, shared by all workers
 
 
@@ -54,19 +54,20 @@ class CalibratedSampler(BaseSampler):
     together with the model's raw forecast, so calibration survives a restart.
 
     Args:
-        model: what forecasts outcomes; by default Gaussian processes that take turns.
-        recalibrator: what makes its forecasts true inside the acquisition; None: uncalibrated.
-        calibration_set: the outcomes it learns from: "leave-one-out", "time-series" or "online", or
+        model: what forecasts outcomes; by default Gaussian processes with three kernels, used in
+        rotation. recalibrator: what makes its forecasts true inside the acquisition; None:
+        uncalibrated. calibration_set: the outcomes it learns from: "leave-one-out", "time-series"
+        or "online", or
             a :class:`~calibrant.recalibration.CalibrationSet` for the details. By default
             leave-one-out, for expected improvement with both signs (spread and no shift); a name
             alone means with shift.
         acquisition: what makes a point worth evaluating.
-        n_startup_trials: how many trials are spread out before the model is asked, pruned ones that
-            have reported included; by default 5.
+        n_startup_trials: how many trials must have finished before the model is asked, pruned ones
+            that have reported included; by default 5. With 0 it is asked after the first.
         design: how they are spread: "latin", "sobol" or "random".
         repeats: whether a setting may be evaluated twice.
-        patience: after so many suggestions in a row that were no improvement the model is doubted
-            more and more; None: never.
+        patience: after so many suggestions in a row without an improvement, forecasts are made
+            wider and wider; None: never.
         search_space: the parameters, where they are known beforehand, as distributions or as
             :func:`~calibrant.minimize` takes them; by default they are learned from the trials, and
             those that start before the first has ended are drawn at random. Ranges must be those
@@ -81,21 +82,15 @@ class CalibratedSampler(BaseSampler):
         recalibrator: Recalibrator | None = RECALIBRATOR,
         calibration_set: CalibrationSet | Splits | str | None = None,
         acquisition: Acquisition = ACQUISITION,
-        n_startup_trials: int = INITIAL,
+        n_startup_trials: int = N_STARTUP_TRIALS,
         design: Design | str = Design.LATIN,
         repeats: bool = False,
         patience: int | None = PATIENCE,
         search_space: Mapping[str, Any] | None = None,
         seed: int | None = None,
     ) -> None:
-        n_startup_trials = validate.whole("n_startup_trials", n_startup_trials)
-        if n_startup_trials < 1:
-            raise ValueError(
-                f"`n_startup_trials >= 1` must hold, but got {n_startup_trials}: "
-                "a model needs an outcome to start from."
-            )
         self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats, patience)
-        self._n_startup_trials = n_startup_trials
+        self._n_startup_trials = validate.at_least("n_startup_trials", n_startup_trials, 0)
         self._design = validate.choice("design", Design, design)
         self._search_space = searchable(parse_space(search_space)) if search_space else {}
         if seed is not None and validate.whole("seed", seed) < 0:
@@ -105,6 +100,7 @@ class CalibratedSampler(BaseSampler):
         self._lock = threading.RLock()
         self._archive = Archive()
         self._last: tuple[Mapping[str, BaseDistribution], Fits] = ({}, Fits())
+        self._notices = Notices()
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -169,7 +165,7 @@ class CalibratedSampler(BaseSampler):
             if not history.Y.size:
                 raise ValueError("A forecast needs a finished trial with a finite value.")
             X = np.array([space.row(space.to_internal(point, outside=True)) for point in params])
-            fits = self._fit(history, space)
+            fits = self._fit(self._policy.prepare(history, space.cube), space)
             return tuple(fitted.predict(X) for fitted in fits.objectives)
 
     def _place(self, study: Study, trial: FrozenTrial, space: Space) -> dict[str, float]:
@@ -207,42 +203,41 @@ class CalibratedSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, space: Space, history: History, fixed: Internal
     ) -> Suggestion:
         """Return a point and, as soon as there is a model, what it forecasts of it."""
-        startup = self._n_startup_trials
-        complete, pruned = history.Y.shape[0], history.pruned.shape[0]
-        if complete < min(startup, _LEAST) or complete + pruned < startup:
-            x = self._startup_point(study, trial, space, history, startup)
+        cube = space.cube
+        if is_startup(history, self._n_startup_trials):
+            taken, notices = self._policy.taken(history, cube)
+            self._notices.say(notices)
+            x = startup_point(self._own_place(study, trial, cube), cube, taken, self._rng)
             return Suggestion(space.row(space.existing({**space.internal(x), **fixed})))
-        fits, point = self._fit(history, space), dict(fixed)
+        data = self._policy.prepare(history, cube)
+        fits, point = self._fit(data, space), dict(fixed)
         self._last = (space.distributions, fits)
-        if len(fixed) < space.cube.dim:  # choose what was not given
+        self._notices.say(data.notices)
+        if len(fixed) < cube.dim:  # choose what was not given
             columns = {name: column for column, name in enumerate(space.coordinates)}
             given = {columns[name]: float(space.row(fixed)[columns[name]]) for name in fixed}
-            cube = space.cube.fixed(given) if given else space.cube
-            chosen = self._policy.choose(history, cube, self._rng, fits)
+            part = cube.fixed(given) if given else cube
+            chosen, notices = self._policy.choose(history, data, fits, part, self._rng)
+            self._notices.say(notices)
             point = {**space.internal(chosen), **fixed}
-        return self._policy.forecast(space.row(space.existing(point)), history, fits)
+        return self._policy.forecast(space.row(space.existing(point)), fits)
 
-    def _fit(self, history: History, space: Space) -> Fits:
-        """Fit the models, going on from those of the last suggestion if parameters are the same.
+    def _fit(self, data: TrainingData, space: Space) -> Fits:
+        """Fit the models, continuing from those of the last suggestion if parameters are the same.
 
         They are not kept here: a look at forecasts must not change what is suggested next.
         """
         last_space, last_fits = self._last
-        return self._policy.fit(
-            history, space.cube, last_fits if last_space == space.distributions else None
-        )
+        last = last_fits if last_space == space.distributions else None
+        return self._policy.fit(data, space.cube, last)
 
-    def _startup_point(
-        self, study: Study, trial: FrozenTrial, space: Space, history: History, startup: int
-    ) -> FloatArray:
-        """Return the trial's own point of a design that all workers share."""
-        taken = self._policy.taken(history, space.cube)
-        if trial.number < startup:
-            rng = np.random.default_rng(self._design_seed(study))
-            x = space.cube.design(self._design, startup, rng)[trial.number]
-            if keys(x[None])[0] not in taken:
-                return np.asarray(x)
-        return space.cube.untaken(self._rng, taken)
+    def _own_place(self, study: Study, trial: FrozenTrial, cube: Cube) -> FloatArray:
+        """Return the trial's own point of a design that all workers share, if it has one."""
+        if trial.number >= self._n_startup_trials:
+            return np.empty((0, cube.dim))
+        rng = np.random.default_rng(self._design_seed(study))
+        points = cube.design(self._design, self._n_startup_trials, rng)
+        return points[trial.number : trial.number + 1]
 
     def _design_seed(self, study: Study) -> int:
         """Return the seed of the design, drawn by the first worker that needs it."""

@@ -1,0 +1,39 @@
+"""What a user who sets nothing gets. All of it are values: nothing can change them."""
+
+from __future__ import annotations
+
+from calibrant.acquisition.improvement import ExpectedImprovement
+from calibrant.models.gp import GaussianProcess
+from calibrant.models.kernels import RBF, Additive
+from calibrant.models.rotation import Rotation
+from calibrant.recalibration.chain import ChainRecalibrator
+from calibrant.recalibration.gaussian import GaussianRecalibrator
+from calibrant.recalibration.online import OnlineRecalibrator
+
+MODEL = Rotation(
+    tuple(
+        GaussianProcess(kernel)
+        for kernel in (Additive(), Additive(whole=RBF), Additive(per_dimension=True))
+    )
+)
+
+# Inside the acquisition, from leave-one-out scores: slowly, and not from the size of outliers.
+RECALIBRATOR = GaussianRecalibrator(strength=10.0, limit=2.5)
+
+ACQUISITION = ExpectedImprovement()
+
+# Points to spread before a model is asked. More of them, in many dimensions, cost more evaluations
+# than the better first fit is worth.
+N_STARTUP_TRIALS = 5
+
+# What a model takes for noise may be structure, and then it sees no reason to leave a bad place:
+# after so many suggestions without an improvement its forecasts are made wider.
+PATIENCE = 10
+
+# Intervals shown to people are recalibrated online: the guarantee is about these. Steps of 0.02
+# suit the tens to hundreds of outcomes of a search: larger ones play infinite ends in a short
+# run of bad luck. Location and scale are learned faster, and not from the size of outliers: the
+# less they trust the model, the more intervals hold, and the wider they are for it.
+SHOWN = ChainRecalibrator(
+    GaussianRecalibrator(strength=10.0, limit=4.0), OnlineRecalibrator(rate=0.02)
+)

@@ -1,0 +1,134 @@
+"""What of a history the models of a step are given: prepared once, before anything is fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.core.cube import Cube
+from calibrant.core.typing import FloatArray
+from calibrant.models.protocol import HasLimit, KnowsLabels, Model
+from calibrant.search.history import History
+
+# The subset is chosen again after so many outcomes; in between, a model can continue from its last
+# fit, as outcomes are only added to it.
+_BLOCK = 100
+
+Targets = list[tuple[FloatArray, FloatArray]]  # inputs (n, d) and outcomes (n,) of what is modelled
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """A history as models see it.
+
+    Args:
+        model: what to fit, told which columns of the inputs are labels.
+        subset: the history, with no more outcomes than the model can take.
+        succeeded: the same, with penalties counted as failures.
+        objectives: what each objective's model is fitted to.
+        constraints: what each constraint's model is fitted to: where evaluations reported it.
+        notices: what the user should be told about it.
+    """
+
+    model: Model
+    subset: History
+    succeeded: History
+    objectives: Targets
+    constraints: Targets
+    notices: tuple[str, ...] = ()
+
+
+def prepare(model: Model, history: History, cube: Cube) -> TrainingData:
+    """Return what a step needs of a history."""
+    if isinstance(model, KnowsLabels):
+        model = model.with_labels(cube.categorical)
+    most = model.most_outcomes if isinstance(model, HasLimit) else None
+    notices: tuple[str, ...] = ()
+    if most is not None and max(map(len, (history.Y, history.failed, history.pruned))) > most:
+        history = training_subset(history, most)
+        notices = (
+            f"More than {most} outcomes: from now on the model is fitted to the best, the latest "
+            f"and an even choice of the others, {most} in all. For more, set its `most_outcomes`.",
+        )
+    succeeded = history.without_penalties()
+    objectives = [(succeeded.X, y) for y in succeeded.Y.T]
+    return TrainingData(model, history, succeeded, objectives, _constraints(history), notices)
+
+
+def training_subset(history: History, most: int) -> History:
+    """Return the history as a model sees it that can take no more than ``most`` outcomes.
+
+    It keeps the best, which is where the search continues; the latest, which a model has learned
+    least from; and of all others an even choice from good to bad, for an idea of the whole.
+    """
+    count = history.Y.shape[0]
+    subset = history
+    if count > most:
+        settled = _settled(count, most)
+        chosen = _choice(history.rows(np.arange(settled)), most - _block(most))
+        subset = history.rows(np.concatenate([chosen, np.arange(settled, count)]))
+    return replace(
+        subset,
+        failed=history.failed[-most:],
+        pruned=history.pruned[-most:],
+        extrapolated=history.extrapolated[-most:],
+    )
+
+
+def _constraints(history: History) -> Targets:
+    """Return the constraints that some evaluations have reported, each where they did."""
+    said = [~np.isnan(column) for column in history.constraints.T]
+    return [
+        (history.X[s], _finite(y[s]))
+        for s, y in zip(said, history.constraints.T, strict=True)
+        if s.any()
+    ]
+
+
+def _finite(limits: FloatArray) -> FloatArray:
+    """Return constraint values with ±inf as the largest size seen."""
+    sizes = np.abs(limits[np.isfinite(limits)])
+    largest = float(sizes.max(initial=0.0)) or 1.0
+    return np.clip(limits, -largest, largest)
+
+
+def _choice(history: History, room: int) -> NDArray[np.intp]:
+    """Return which outcomes to keep, at most so many, in the order in which they came."""
+    kept = np.zeros(history.Y.shape[0], dtype=bool)
+    # Where not all evaluations report a constraint, its model needs the latest that did.
+    known = np.isfinite(history.constraints)
+    for column in known.T[~known.all(axis=0)]:
+        kept[np.flatnonzero(column)[-max(1, room // 10) :]] = True
+    order = np.argsort(history.merit, kind="stable")
+    if history.Y.shape[1] > 1:  # the front of several objectives comes first, with its ends
+        front = _front(history.Y) & history.feasible
+        order = np.concatenate([order[front[order]], order[~front[order]]])
+        kept[history.Y.argmin(axis=0)] = True
+    kept[order[: max(0, room // 2 - int(kept.sum()))]] = True
+    kept[order[kept[order]][room:]] = False  # many constraints may ask for more than there is room
+    others = order[~kept[order]]
+    left = room - int(kept.sum())
+    kept[others[np.linspace(0, others.size - 1, left).round().astype(np.intp)]] = True
+    return np.flatnonzero(kept)
+
+
+def _block(most: int) -> int:
+    return max(1, min(_BLOCK, most // 2))
+
+
+def _settled(count: int, most: int) -> int:
+    """Return from how many outcomes the choice is made; those after them are all kept."""
+    return count - 1 - (count - 1 - most) % _block(most)
+
+
+def _front(Y: FloatArray) -> NDArray[np.bool_]:
+    """Return which outcomes are on the Pareto front."""
+    front = np.zeros(Y.shape[0], dtype=bool)
+    best: FloatArray = np.empty((0, Y.shape[1]))
+    for row in np.lexsort(Y.T[::-1]):  # by the first objective: only what came before can dominate
+        if not np.any(np.all(best <= Y[row], axis=1)):
+            front[row] = True
+            best = np.vstack([best, Y[row]])
+    return front
