@@ -89,12 +89,13 @@ def shrink(fitted: FittedGP, shrinkage: float) -> FittedGP:
         return fitted
     kernel = fitted.model.kernel
     names = kernel.parameter_names(fitted.X.shape[1])
-    theta = fitted.theta.copy()
+    own = fitted.parameters.kernel.copy()
     lengths = [i for i, name in enumerate(names) if name.startswith(("lengthscale", "effect"))]
-    theta[lengths] -= np.log(shrinkage)
-    C, _ = kernel.on_itself(fitted.X)(theta[: len(names)])
+    own[lengths] -= np.log(shrinkage)
+    C, _ = kernel.on_itself(fitted.X)(own)
     K = fitted.signal_variance * C + np.diag(fitted.noise_variance)
-    return replace(fitted, theta=theta, W=inverse_factor(K, float(K[0, 0])))
+    parameters = fitted.parameters._replace(kernel=own)
+    return replace(fitted, parameters=parameters, W=inverse_factor(K, float(K[0, 0])))
 
 
 def information_gain(fitted: FittedGP) -> float:

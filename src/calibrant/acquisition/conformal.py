@@ -173,9 +173,7 @@ class Margins:
     @classmethod
     def of(cls, fitted: FittedGP) -> Margins:
         """Return what is the same for all candidates."""
-        kernel = fitted.model.kernel
-        theta = fitted.theta[: len(kernel.parameter_names(fitted.X.shape[1]))]
-        with_inputs = kernel.with_inputs(theta, fitted.X)
+        with_inputs = fitted.model.kernel.with_inputs(fitted.parameters.kernel, fitted.X)
         precisions = np.einsum("ji,ji->i", fitted.W, fitted.W)
         return cls(
             fitted, float(fitted.noise_variance.mean()), precisions, lambda X: with_inputs(X)[0]

@@ -11,7 +11,7 @@ Everything is read off the inverse Cholesky factor ``W = L⁻¹`` of ``K = signa
 =========  =====================================================
 ``X``      (n, d) inputs
 ``v``      (n,) outcomes in the model's units: v = g(y)
-``theta``  log hyper-parameters, see :mod:`calibrant.models.likelihood`
+``theta``  log hyper-parameters, see :mod:`calibrant.models.hyperparameters`
 =========  =====================================================
 """
 
@@ -32,13 +32,13 @@ from calibrant.forecasts.mapped import mapped
 from calibrant.forecasts.normal import Normal
 from calibrant.forecasts.output_maps.power import MonotoneMap, Outputs, PowerMap, fit_map
 from calibrant.forecasts.output_maps.tanh import TanhMap
+from calibrant.models.hyperparameters import Hyperparameters, Layout
 from calibrant.models.kernels.base import Kernel, WithInputs
 from calibrant.models.kernels.stationary import Matern52
 from calibrant.models.likelihood import (
     Priors,
     most_probable,
     negative_log_posterior,
-    parameter_names,
 )
 from calibrant.models.output_map_fit import most_probable_warp
 from calibrant.models.protocol import Posterior
@@ -116,9 +116,11 @@ class GaussianProcess:
         """Return the process with hyper-parameters as given, conditioned on outcomes."""
         X, y = validate.training_data(X, y)
         theta = validate.finite("theta", theta)
-        names = parameter_names(self.kernel, X.shape[1], noise is None and self.noise is None)
-        if theta.shape != (len(names),):
-            raise ValueError(f"`theta` holds the logarithms of {names}, but got {theta.shape}.")
+        layout = self._layout(X, noise)
+        if theta.shape != (layout.size,):
+            raise ValueError(
+                f"`theta` holds the logarithms of {layout.names}, but got {theta.shape}."
+            )
         return self._fitted(X, y, noise, fit_map(self.outputs, y), theta)
 
     def _learned(
@@ -146,17 +148,19 @@ class GaussianProcess:
         outputs: MonotoneMap,
         theta: FloatArray,
     ) -> FittedGP:
+        parameters = self._layout(X, noise).split(theta)
         v = outputs(y)
         variances = self._noise_variances(y, noise, outputs)
-        if variances is None:
-            added: FloatArray = np.full(y.size, np.exp(theta[-1]))
-        else:
-            added = variances
-        signal_at = len(self.kernel.parameter_names(X.shape[1]))
-        C, _ = self.kernel.on_itself(X)(theta[:signal_at])
-        K = np.exp(theta[signal_at]) * C
+        added = np.full(y.size, parameters.noise) if variances is None else variances
+        C, _ = self.kernel.on_itself(X)(parameters.kernel)
+        K = parameters.signal * C
         K.flat[:: y.size + 1] += added
-        return FittedGP(self, theta, outputs, X, v, added, inverse_factor(K, K.flat[0]), y.size)
+        W = inverse_factor(K, K.flat[0])
+        return FittedGP(self, parameters, outputs, X, v, added, W, y.size)
+
+    def _layout(self, X: FloatArray, noise: ArrayLike | None) -> Layout:
+        learns_noise = noise is None and self.noise is None
+        return Layout.of(self.kernel, X.shape[1], learns_noise)
 
     def _noise_variances(
         self, y: FloatArray, noise: ArrayLike | None, outputs: MonotoneMap
@@ -176,13 +180,13 @@ class FittedGP:
     """A Gaussian process given outcomes: the belief about a function."""
 
     model: GaussianProcess
-    theta: FloatArray
+    parameters: Hyperparameters
     outputs: MonotoneMap
     X: FloatArray
     v: FloatArray
     noise_variance: FloatArray  # (n,)
     W: FloatArray  # (n, n), inverse Cholesky factor
-    fitted_at: int  # how many outcomes there were when theta was fitted
+    fitted_at: int  # how many outcomes there were when parameters were fitted
     whitened: FloatArray = field(init=False)  # W v
     alpha: FloatArray = field(init=False)  # K⁻¹ v
 
@@ -197,12 +201,18 @@ class FittedGP:
 
     @cached_property
     def _correlations(self) -> WithInputs:
-        return self.model.kernel.with_inputs(self._kernel_theta, self.X)
+        return self.model.kernel.with_inputs(self.parameters.kernel, self.X)
+
+    @property
+    def theta(self) -> FloatArray:
+        """The logarithms of all hyper-parameters, as :meth:`GaussianProcess.at` takes them."""
+        names = tuple(self.model.kernel.parameter_names(self.X.shape[1]))
+        return Layout(names, self._learned_noise).join(self.parameters)
 
     @cached_property
     def signal_variance(self) -> float:
         """The prior variance of the function, in the model's units."""
-        return float(np.exp(self.theta[self._kernel_size]))
+        return self.parameters.signal
 
     def predict(self, X: ArrayLike) -> Forecast:
         """Forecast the outcomes at the rows of X, observation noise included."""
@@ -215,7 +225,7 @@ class FittedGP:
         signal = self.signal_variance
         C, to_inputs = self._correlations(X)
         k = signal * C
-        own, own_gradient = self.model.kernel.diagonal(self._kernel_theta, X)
+        own, own_gradient = self.model.kernel.diagonal(self.parameters.kernel, X)
         projected = k @ self.W.T
         variance = signal * own - np.einsum("ij,ij->i", projected, projected)
         std = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE * signal))
@@ -280,7 +290,7 @@ class FittedGP:
 
     def joint(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return mean and covariance of the function at X, without noise, in the model's units."""
-        kernel, theta, signal = self.model.kernel, self._kernel_theta, self.signal_variance
+        kernel, theta, signal = self.model.kernel, self.parameters.kernel, self.signal_variance
         k = signal * self._correlations(X)[0]
         projected = k @ self.W.T
         return k @ self.alpha, signal * kernel.on_itself(X)(theta)[0] - projected @ projected.T
@@ -313,12 +323,12 @@ class FittedGP:
             return self.model._learned(X, y, noise, warm)
         if y.size == known:
             return replace(self, v=v)
-        added = np.full(y.size, np.exp(self.theta[-1])) if variances is None else variances
+        added = np.full(y.size, self.parameters.noise) if variances is None else variances
         return replace(self, v=v[:known])._appended(X[known:], v[known:], added[known:])
 
     def _appended(self, X: FloatArray, v: FloatArray, noise: FloatArray) -> FittedGP:
         """Return the process with more rows: the factor grows, it is not made anew."""
-        kernel, theta, signal = self.model.kernel, self._kernel_theta, self.signal_variance
+        kernel, theta, signal = self.model.kernel, self.parameters.kernel, self.signal_variance
         projected = signal * self._correlations(X)[0] @ self.W.T  # (m, n)
         rest = signal * kernel.on_itself(X)(theta)[0] - projected @ projected.T
         rest.flat[:: v.size + 1] += noise
@@ -352,7 +362,7 @@ class FittedGP:
         they are. Where each outcome has its own, others are taken to have the middle one.
         """
         if self._learned_noise:
-            return np.full(v.shape, np.exp(self.theta[-1]))
+            return np.full(v.shape, self.parameters.noise)
         return _in_model_units(self._given_noise, self.outputs.slope(self.outputs.inverse(v)))
 
     @cached_property
@@ -365,15 +375,7 @@ class FittedGP:
 
     @property
     def _learned_noise(self) -> bool:
-        return self.theta.size > self._kernel_size + 1
-
-    @cached_property
-    def _kernel_size(self) -> int:
-        return len(self.model.kernel.parameter_names(self.X.shape[1]))
-
-    @cached_property
-    def _kernel_theta(self) -> FloatArray:
-        return self.theta[: self._kernel_size]
+        return self.parameters.log_noise is not None
 
 
 def _in_model_units(noise: FloatArray | float, slope: FloatArray) -> FloatArray:

@@ -1,7 +1,7 @@
 """How probable hyper-parameters are, and the search for the most probable ones.
 
-``theta`` holds logarithms: the kernel's parameters, the signal variance and, where it is learned,
-the noise variance. Outcomes ``v`` are in the model's units, with mean 0 and variance 1.
+``theta`` is the vector of all of them, as a :class:`~calibrant.models.hyperparameters.Layout` says.
+Outcomes ``v`` are in the model's units, with mean 0 and variance 1.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from scipy.optimize import minimize
 
 from calibrant.core.normal import LOG_SQRT_2PI
 from calibrant.core.typing import FloatArray
+from calibrant.models.hyperparameters import Hyperparameters, Layout
 from calibrant.models.kernels.base import Kernel
 
 _BOUNDS = {  # of the parameters themselves; standardised outcomes on the unit cube
@@ -70,11 +71,6 @@ class Priors:
         return float(np.log(median * (np.sqrt(dim) if kind == "lengthscale" else 1.0))), width
 
 
-def parameter_names(kernel: Kernel, dim: int, learn_noise: bool) -> list[str]:
-    """Return the names of the entries of ``theta``."""
-    return [*kernel.parameter_names(dim), "signal", *(["noise"] if learn_noise else [])]
-
-
 def negative_log_posterior(
     kernel: Kernel, X: FloatArray, v: FloatArray, noise: FloatArray | None, priors: Priors | None
 ) -> Callable[[FloatArray], tuple[float, FloatArray]]:
@@ -102,17 +98,15 @@ def negative_log_joint(
     """Return the same function of theta and v, with its gradients by theta and by v."""
     n, dim = X.shape
     correlation = kernel.on_itself(X)
-    names = parameter_names(kernel, dim, noise is None)
-    signal_at = len(kernel.parameter_names(dim))
-    centre, width = (
-        np.array(part)
-        for part in zip(*((priors or Priors()).of(name, dim) for name in names), strict=True)
-    )
+    layout = Layout.of(kernel, dim, learns_noise=noise is None)
+    beliefs = ((priors or Priors()).of(name, dim) for name in layout.names)
+    centre, width = (np.array(part) for part in zip(*beliefs, strict=True))
 
     def evaluate(theta: FloatArray, v: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        signal = np.exp(theta[signal_at])
-        added = np.exp(theta[-1]) if noise is None else noise
-        C, pullback = correlation(theta[:signal_at])
+        parameters = layout.split(theta)
+        signal = parameters.signal
+        added = parameters.noise if noise is None else noise
+        C, pullback = correlation(parameters.kernel)
         K = signal * C
         K.flat[:: n + 1] += added
         factor, failed = dpotrf(K, lower=1, clean=1, overwrite_a=0)
@@ -123,11 +117,10 @@ def negative_log_joint(
         inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
         inverse += np.tril(inverse, -1).T  # LAPACK fills one triangle
         by_K = 0.5 * (inverse - np.outer(alpha, alpha))
-        gradient = np.empty_like(theta)
-        gradient[:signal_at] = pullback(by_K) * signal
-        gradient[signal_at] = signal * (by_K * C).sum()
-        if noise is None:
-            gradient[-1] = added * by_K.trace()
+        by_noise = added * by_K.trace() if noise is None else None
+        gradient = layout.join(
+            Hyperparameters(pullback(by_K) * signal, signal * (by_K * C).sum(), by_noise)
+        )
         if priors is not None:
             z = (theta - centre) / width
             value += 0.5 * z @ z
@@ -152,7 +145,7 @@ def most_probable(
     """
     some = enough(v.size)
     X, v, noise = X[some], v[some], None if noise is None else noise[some]
-    names = parameter_names(kernel, X.shape[1], noise is None)
+    names = Layout.of(kernel, X.shape[1], learns_noise=noise is None).names
     loss = negative_log_posterior(kernel, X, v, noise, priors)
     bounds = log_bounds(names)
     low, high = np.array(bounds).T

@@ -17,6 +17,7 @@ from scipy.optimize import minimize
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.output_maps.power import MonotoneMap, PowerMap
 from calibrant.forecasts.output_maps.tanh import TanhMap
+from calibrant.models.hyperparameters import Layout
 from calibrant.models.kernels.base import Kernel
 from calibrant.models.likelihood import (
     Priors,
@@ -24,7 +25,6 @@ from calibrant.models.likelihood import (
     log_bounds,
     most_probable,
     negative_log_joint,
-    parameter_names,
 )
 
 STEPS = 3  # as many tanh as in the paper on warped processes
@@ -64,7 +64,8 @@ def most_probable_warp(
     X, told = X[some], y[some]
     t = scale(told) * scale.std + scale.mean
     joint = negative_log_joint(kernel, X, None, priors)
-    size = len(parameter_names(kernel, X.shape[1], True))
+    layout = Layout.of(kernel, X.shape[1], learns_noise=True)
+    size = layout.size
 
     def loss(point: FloatArray) -> tuple[float, FloatArray]:
         theta, psi = point[:size], point[size:]
@@ -74,7 +75,7 @@ def most_probable_warp(
         value += 0.5 * z @ z - log_jacobian
         return value, np.concatenate([by_theta, pullback(by_v, -1.0) + z / _WIDTH])
 
-    bounds = [*log_bounds(parameter_names(kernel, X.shape[1], True)), *_BOUNDS]
+    bounds = [*log_bounds(layout.names), *_BOUNDS]
     low, high = np.array(bounds).T
     if start is not None:
         known = start[1]
