@@ -4,8 +4,7 @@ from pathlib import Path
 
 import calibrant
 from calibrant import figures
-from calibrant.cli import demo
-from calibrant.cli.demo import co2_stream
+from calibrant.cli.demo import TRIALS, boosted_trees, co2_stream, tree_settings
 
 HERE = Path(__file__).parent
 
@@ -20,7 +19,7 @@ def main() -> None:
     figure.update_layout(width=620, height=560)
     figure.write_image(HERE / "reliability.png", scale=2)
 
-    study = calibrant.minimize(demo.objective(), demo.space(), demo.TRIALS, seed=0)
+    study = calibrant.minimize(boosted_trees(), tree_settings(), TRIALS, seed=0)
     found = calibrant.review(study)
     figure = figures.intervals(
         found.outcomes,
