@@ -665,3 +665,43 @@ def test_optimize_acqf_on_a_gpu():
     torch.manual_seed(0)
     _, value = optimize_acqf(acquisition, bounds, q=1, num_restarts=20, raw_samples=256)
     assert value >= acquisition(points(500, 1, 2).to("cuda")).max() - 1e-3
+
+
+# ---- private names
+
+
+def test_the_version_is_one_that_was_tried():
+    """After an upgrade of BoTorch, run this file and add the version."""
+    import botorch
+
+    assert any(botorch.__version__.startswith(version) for version in private.TRIED_WITH)
+
+
+def test_no_other_file_of_the_bridge_uses_private_names():
+    folder = Path(private.__file__).parent
+    names = re.compile(r"(?<!self)(?<!\(\))\._[a-z]\w*")
+    for path in folder.glob("*.py"):
+        if path.name != "private.py":
+            assert not names.findall(path.read_text(encoding="utf-8")), path.name
+
+
+def test_scores_leave_the_model_as_it_was():
+    """Not even for a moment: another thread may be using it."""
+    X, Y = points(9, 2), points(9, 2).sum(dim=-1, keepdim=True)
+    model = SingleTaskGP(X, Y, outcome_transform=Standardize(1))
+    model.train()
+    watched = list(model.named_modules())
+    transform = model.outcome_transform
+    seen = []
+
+    class Watch(dict):
+        def pop(self, *args):
+            seen.append(args)
+            return super().pop(*args)
+
+    model._modules = Watch(model._modules)
+    scores(model, points(3, 2, seed=4), points(3, 1, seed=5))
+    assert not seen
+    assert model.outcome_transform is transform
+    assert [name for name, _ in model.named_modules()] == [name for name, _ in watched]
+    assert all(module.training for module in model.modules())

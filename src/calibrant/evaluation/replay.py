@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,6 +89,25 @@ class Replay:
         return found[0], found[1]
 
 
+class Step(NamedTuple):
+    """One outcome of a stream, with its forecasts and what was learned from it."""
+
+    raw: Forecast
+    calibrated: Forecast  # before the outcome was used
+    outcome: float
+    after: Recalibrator
+
+
+def one_by_one(
+    forecasts: Iterable[Forecast], outcomes: ArrayLike, recalibrator: Recalibrator
+) -> Iterator[Step]:
+    """Yield each forecast of one outcome, recalibrated by the outcomes before it, in order."""
+    for raw, outcome in zip(forecasts, np.asarray(outcomes, dtype=float), strict=True):
+        calibrated = recalibrator.calibrate(raw)
+        recalibrator = recalibrator.observe(raw, outcome)
+        yield Step(raw, calibrated, outcome, recalibrator)
+
+
 def replay(
     forecast: Forecast,
     y: ArrayLike,
@@ -112,13 +132,12 @@ def replay(
     pits, crps = np.empty(y.size), np.empty(y.size)
     every_level = np.concatenate([grid, _ENDS])
     quantiles = np.empty((y.size, every_level.size))
-    for t, outcome in enumerate(y):
-        raw = forecast[t]
-        calibrated = recalibrator.calibrate(raw)
+    in_order = (forecast[t] for t in range(y.size))
+    for t, (_, calibrated, outcome, after) in enumerate(one_by_one(in_order, y, recalibrator)):
         pits[t] = calibrated.cdf(outcome)
         crps[t] = calibrated.crps(outcome)
         quantiles[t] = calibrated.quantile(every_level)
-        recalibrator = recalibrator.observe(raw, outcome)
+        recalibrator = after
         if progress is not None:
             progress(t + 1)
     raw_quantiles = forecast.quantile(every_level[:, None]).T

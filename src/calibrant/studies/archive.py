@@ -23,6 +23,7 @@ from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.json import forecast_from_dict, forecast_to_dict
 from calibrant.recalibration.score_log import ScoreLog
 from calibrant.search.history import History
+from calibrant.studies import optuna_private
 from calibrant.studies.space import Internal, Space, conditions, union
 
 _KEY = "calibrant:suggestion"  # of the system attribute that holds a suggestion
@@ -40,7 +41,7 @@ def cut_off(study: Study) -> set[int]:
     a run before anything had succeeded: see :func:`forgive`.
     """
     trials = study.get_trials(deepcopy=False)
-    replaced = {number for t in trials for number in t.system_attrs.get("retry_history", ())}
+    replaced = {number for t in trials for number in optuna_private.begun_again(t)}
     replaced.update(study.user_attrs.get(_SLIPS, ()))
     return {
         trial.number
@@ -77,12 +78,12 @@ def store(
         "forecasts": [forecast_to_dict(forecast) for forecast in forecasts],
         "signs": signs(study).tolist(),
     }
-    study._storage.set_trial_system_attr(trial._trial_id, _KEY, record)
+    optuna_private.note_trial(study, trial, _KEY, record)
 
 
 def stored(trial: FrozenTrial) -> Stored | None:
     """Return the suggestion kept with a trial, if there is one."""
-    record = trial.system_attrs.get(_KEY)
+    record = optuna_private.trial_note(trial, _KEY)
     if record is None:
         return None
     forecasts = tuple(map(forecast_from_dict, record["forecasts"]))
@@ -95,11 +96,6 @@ def internal_params(trial: FrozenTrial) -> dict[str, float]:
         name: trial.distributions[name].to_internal_repr(value)
         for name, value in trial.params.items()
     }
-
-
-def every_trial(study: Study, states: tuple[TrialState, ...] | None = None) -> list[FrozenTrial]:
-    """Return a study's trials: all, where Hyperband shows a sampler those of one bracket."""
-    return study._storage.get_all_trials(study._study_id, deepcopy=False, states=states)
 
 
 def signs(study: Study) -> FloatArray:
@@ -127,8 +123,7 @@ class Archive:
 
     records: dict[int, Record] = field(default_factory=dict)
     _distributions: dict[int, dict[str, BaseDistribution]] = field(default_factory=dict)
-    _storage: BaseStorage | None = None
-    _study_id: int = -1
+    _kept_in: tuple[BaseStorage, int] | None = None
     _slips: frozenset[int] = frozenset()
     _earlier: frozenset[int] = frozenset()  # numbers of trials that had finished before
     _read: list[int] = field(default_factory=list)  # numbers, in the order of reading
@@ -137,13 +132,12 @@ class Archive:
 
     def update(self, study: Study) -> None:
         """Read the trials that have finished since last time."""
-        trials = every_trial(study)
+        trials = optuna_private.every_trial(study)
         if not self._is_of(study, trials):
             self.records, self._distributions = {}, {}
             self._rows_of, self._read = None, []
-            self._storage, self._study_id = study._storage, study._study_id
-            known = study._storage.get_study_user_attrs(study._study_id)  # Hyperband hides them
-            self._slips = frozenset(known.get(_SLIPS, ()))
+            self._kept_in = optuna_private.storage_of(study)
+            self._slips = frozenset(optuna_private.user_attributes(study).get(_SLIPS, ()))
             self._earlier = frozenset(t.number for t in trials if t.state.is_finished())
         finished = [
             trial
@@ -164,7 +158,7 @@ class Archive:
 
     def _is_of(self, study: Study, trials: Sequence[FrozenTrial]) -> bool:
         """Whether these are the trials that were read before; ids alone are given out again."""
-        if self._storage is not study._storage or self._study_id != study._study_id:
+        if self._kept_in != optuna_private.storage_of(study):
             return False
         return all(
             number < len(trials) and _finished(trials[number]) == self.records[number].finished
@@ -295,7 +289,7 @@ class Archive:
 def running_points(study: Study, but: int) -> list[tuple[int, dict[str, float]]]:
     """Return numbers and points of all other trials under evaluation, wherever they run."""
     points = []
-    for trial in every_trial(study, (TrialState.RUNNING,)):
+    for trial in optuna_private.every_trial(study, (TrialState.RUNNING,)):
         suggestion = stored(trial)
         params = {**(suggestion.params if suggestion else {}), **internal_params(trial)}
         if trial.number != but and params:

@@ -11,6 +11,7 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from calibrant.core.typing import FloatArray
+from calibrant.evaluation.replay import one_by_one
 from calibrant.recalibration import Recalibrator
 from calibrant.search.defaults import SHOWN
 from calibrant.studies.archive import Archive, Record, cut_off, signs
@@ -129,10 +130,11 @@ def _lowest(known: Mapping[int, Record]) -> tuple[FloatArray, int]:
 
 def _replayed(due: Mapping[int, Record], sign: float) -> tuple[FloatArray, Recalibrator]:
     """Return, by columns of a trial, its outcome, PITs and ends of intervals; and what R became."""
-    recalibrator, columns = SHOWN, []
-    for record, outcome in zip(due.values(), _values(due), strict=True):
-        raw = record.forecasts[0]
-        calibrated = recalibrator.calibrate(raw)
+    recalibrator: Recalibrator = SHOWN
+    columns = []
+    forecasts = (record.forecasts[0] for record in due.values())
+    for raw, calibrated, outcome, after in one_by_one(forecasts, _values(due), SHOWN):
+        recalibrator = after
         columns.append(
             [
                 sign * outcome,
@@ -141,7 +143,6 @@ def _replayed(due: Mapping[int, Record], sign: float) -> tuple[FloatArray, Recal
                 *_ends(raw.interval(COVERAGE), sign),
             ]
         )
-        recalibrator = recalibrator.observe(raw, outcome)
     return np.array(columns).reshape(-1, 7).T, recalibrator
 
 

@@ -14,6 +14,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from calibrant.core import validate
+from calibrant.studies import optuna_private
 from calibrant.studies.archive import INTERRUPTED, cut_off
 from calibrant.studies.storage import StorageLost, lost, rescued
 
@@ -134,14 +135,14 @@ def run(
 def _copy(study: Study, trial: Trial, value: float) -> FrozenTrial:
     """Return an evaluation with its forecast, as far as the storage still gives it."""
     try:
-        attributes = study._storage.get_trial_system_attrs(trial._trial_id)
+        attributes = optuna_private.notes_of(study, trial)
     except Exception:  # the storage may be gone already; its loss is reported elsewhere
         attributes = {}
     return optuna.create_trial(
         params=trial.params,
         distributions=trial.distributions,
         value=value,
-        system_attrs=dict(attributes),
+        system_attrs=attributes,
     )
 
 
@@ -193,7 +194,7 @@ class _Stop:
 
     def _interrupt(self, number: int, frame: object) -> None:
         insists, self.asked = self.asked, True
-        self._study._stop_flag = True  # no other trial is started, by any thread
+        optuna_private.stop(self._study)
         if self._on_interrupt is not None:
             self._on_interrupt()
         if self._evaluating or insists:

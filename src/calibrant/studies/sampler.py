@@ -34,6 +34,7 @@ from calibrant.search.initial_design import is_startup, startup_point
 from calibrant.search.notices import Notices
 from calibrant.search.step import Fits, Policy, Suggestion
 from calibrant.search.training import TrainingData
+from calibrant.studies import optuna_private
 from calibrant.studies.archive import Archive, running_points, store
 from calibrant.studies.space import Internal, Space, searchable
 from calibrant.studies.space_text import parse_space
@@ -124,7 +125,7 @@ class CalibratedSampler(BaseSampler):
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         # Optuna does not ask for parameters that were all given when the trial was enqueued; what
         # the model says about them counts all the same.
-        fixed = trial.system_attrs.get("fixed_params", {})
+        fixed = optuna_private.fixed_params(trial)
         with self._lock:
             self._archive.update(study)
             searched = self._archive.search_space(self._search_space)
@@ -170,7 +171,7 @@ class CalibratedSampler(BaseSampler):
 
     def _place(self, study: Study, trial: FrozenTrial, space: Space) -> dict[str, float]:
         """Return a point, stored with its trial, that no other worker has taken meanwhile."""
-        fixed = space.to_internal(trial.system_attrs.get("fixed_params", {}))
+        fixed = space.to_internal(optuna_private.fixed_params(trial))
         objectives = len(study.directions)
         avoided: list[Internal] = []
         for _ in range(_ATTEMPTS):
@@ -243,10 +244,10 @@ class CalibratedSampler(BaseSampler):
         """Return the seed of the design, drawn by the first worker that needs it."""
         if self._seed is not None:
             return self._seed
-        known = study._storage.get_study_system_attrs(study._study_id).get(_DESIGN_KEY)
+        known = optuna_private.study_note(study, _DESIGN_KEY)
         if known is None:
             known = int(self._rng.integers(2**31))
-            study._storage.set_study_system_attr(study._study_id, _DESIGN_KEY, known)
+            optuna_private.note_study(study, _DESIGN_KEY, known)
         return int(known)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from optuna.distributions import (
 
 from calibrant.core.cube import MIDDLE, Axis, Cube, keys
 from calibrant.core.typing import FloatArray
+from calibrant.studies.optuna_private import contains
 
 _FAR = 10.0  # cubes away: no outcome there tells anything about this one
 _FEW = 16  # values of a list that may be a parent before its values were seen again
@@ -164,7 +165,7 @@ class Space:
                 except (ValueError, TypeError):
                     continue  # no value of this parameter; Optuna says so when it is asked for
                 numeric = not isinstance(coordinate.distribution, CategoricalDistribution)
-                if coordinate.distribution._contains(value) or (outside and numeric):
+                if contains(coordinate.distribution, value) or (outside and numeric):
                     internal[name] = value
         return internal
 
@@ -334,7 +335,7 @@ def _tidy(value: float, distribution: BaseDistribution, high: float) -> float:
     if isinstance(distribution, IntDistribution):
         return min(value, high)  # exact up to 2⁵³
     tidy = float(f"{value:.14g}")
-    return tidy if distribution._contains(tidy) else min(value, high)  # 204 · 0.1 is above 20.4
+    return tidy if contains(distribution, tidy) else min(value, high)  # 204 · 0.1 is above 20.4
 
 
 def _log(value: float, start: float, span: float) -> float:

@@ -34,6 +34,7 @@ from optuna.study import Study
 from optuna.trial import TrialState, create_trial
 
 from calibrant.bridges.ax.problem import Problem, decoded, encoded, problem_of, walk
+from calibrant.studies import optuna_private
 from calibrant.studies.archive import INTERRUPTED
 from calibrant.studies.minimize import suggest
 from calibrant.studies.runner import quiet_optuna
@@ -235,24 +236,19 @@ class _Mirror:
             return self._forget(number)
         values = [goal.of(means) for goal in self.problem.goals]
         measured = bool(np.all(np.isfinite(values)))
-        storage, trial_id = self.study._storage, self._id(number)
         if status == TrialStatus.COMPLETED and measured:
             limits = {name: limit.of(means) for name, limit in self.problem.constraints.items()}
             known = {name: limit for name, limit in limits.items() if np.isfinite(limit)}
-            for key, attr in create_trial(values=values, constraints=known).system_attrs.items():
-                storage.set_trial_system_attr(trial_id, key, attr)
+            optuna_private.set_constraints(self.study, number, known)
             self.study.tell(number, values)
         elif status == TrialStatus.EARLY_STOPPED:
             if measured and len(values) == 1:
-                storage.set_trial_intermediate_value(trial_id, 0, values[0])
+                optuna_private.report(self.study, number, values[0], step=0)
             self.study.tell(number, state=TrialState.PRUNED)
         else:
             self.study.tell(number, state=TrialState.FAIL)
 
     def _forget(self, number: int) -> None:
         """End a trial that says nothing about its point."""
-        self.study._storage.set_trial_user_attr(self._id(number), INTERRUPTED, True)
+        optuna_private.set_user_attribute(self.study, number, INTERRUPTED, True)
         self.study.tell(number, state=TrialState.FAIL)
-
-    def _id(self, number: int) -> int:
-        return int(self.study.get_trials(deepcopy=False)[number]._trial_id)

@@ -20,6 +20,7 @@ from botorch.acquisition.analytic import (
 from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
 
+from calibrant.bridges.botorch import private
 from calibrant.bridges.botorch.model import CalibratedModel
 from calibrant.bridges.botorch.posterior import CalibratedPosterior
 
@@ -36,7 +37,7 @@ def _posterior(acquisition: Any, X: Tensor) -> CalibratedPosterior | None:
         return None
     parts = getattr(model.model, "models", [model.model])
     transforms = [getattr(part, "outcome_transform", None) for part in parts]
-    if not all(transform is None or transform._is_linear for transform in transforms):
+    if not all(transform is None or private.is_linear(transform) for transform in transforms):
         raise NotImplementedError(
             "Models with a non-linear outcome transform have no analytic acquisition; use "
             "qLogExpectedImprovement, which draws samples."

@@ -10,8 +10,7 @@ What a calibrated posterior is: :mod:`calibrant.bridges.botorch.posterior`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -23,6 +22,7 @@ from botorch.models.model_list_gp_regression import ModelListGP
 from botorch.posteriors import Posterior
 from torch import Tensor
 
+from calibrant.bridges.botorch import private
 from calibrant.bridges.botorch.posterior import (
     calibrated,
     refuse_other_outputs,
@@ -169,10 +169,11 @@ def scores(model: Model, X: Tensor, Y: Tensor) -> list[FloatArray]:
         columns = Y.split([part.num_outputs for part in model.models], dim=-1)
         pairs = zip(model.models, columns, strict=True)
         return [row for part, column in pairs for row in scores(part, X, column)]
-    with torch.no_grad(), _in_own_units(model) as transform:
-        posterior = model.posterior(X, observation_noise=True)
+    with torch.no_grad():
+        bare, transform = private.without_outcome_transform(model)
+        posterior = bare.posterior(X, observation_noise=True)
         refuse_unless_gaussian(posterior)
-        refuse_other_outputs(posterior, model.num_outputs)
+        refuse_other_outputs(posterior, bare.num_outputs)
         targets = Y if transform is None else transform(Y, X=X)[0]
         z = (targets - posterior.mean) / posterior.variance.sqrt()
     return _rows(z)
@@ -181,18 +182,6 @@ def scores(model: Model, X: Tensor, Y: Tensor) -> list[FloatArray]:
 def _raw(model: Model) -> Model:
     """Return the model inside: a recalibrator learns from raw forecasts."""
     return model.model if isinstance(model, CalibratedModel) else model
-
-
-@contextmanager
-def _in_own_units(model: Model) -> Iterator[Any]:
-    """Take a model's outcome transform off for a while: under it the model is Gaussian."""
-    model.eval()
-    transform = model._modules.pop("outcome_transform", None)
-    try:
-        yield transform
-    finally:
-        if transform is not None:
-            model._modules["outcome_transform"] = transform
 
 
 def _rows(z: Tensor) -> list[FloatArray]:

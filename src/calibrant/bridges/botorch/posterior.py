@@ -15,6 +15,7 @@ from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
 from gpytorch.distributions import MultitaskMultivariateNormal
 from torch import Tensor
 
+from calibrant.bridges.botorch import private
 from calibrant.bridges.botorch.torch_residual import TorchResiduals
 from calibrant.forecasts.normal import STANDARD_NORMAL
 
@@ -41,8 +42,7 @@ class CalibratedPosterior(TransformedPosterior):
         super().__init__(posterior, self._recalibrated)
         self.residuals, self.outcome = residuals, outcome
         if outcome is not None and residuals.identity:  # a Gaussian: BoTorch may have closed forms
-            self._mean_transform = outcome._mean_transform
-            self._variance_transform = outcome._variance_transform
+            self._mean_transform, self._variance_transform = private.moment_transforms(outcome)
         self.location, self.scale = _location_scale(posterior)
 
     def _recalibrated(self, samples: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ class CalibratedPosterior(TransformedPosterior):
         return self._outcome(self.location + self.scale * self.residuals.transport(z))
 
     def _outcome(self, values: Tensor) -> Tensor:
-        return values if self.outcome is None else self.outcome._sample_transform(values)
+        return values if self.outcome is None else private.sample_transform(self.outcome, values)
 
     @property
     def mean(self) -> Tensor:
@@ -123,7 +123,7 @@ def is_gaussian(posterior: Posterior) -> bool:
     if isinstance(posterior, PosteriorList):
         return all(is_gaussian(part) for part in posterior.posteriors)
     if type(posterior) is TransformedPosterior:
-        return is_gaussian(posterior._posterior)
+        return is_gaussian(private.inner_posterior(posterior))
     mixture = isinstance(posterior, GaussianMixturePosterior)
     return isinstance(posterior, GPyTorchPosterior) and not mixture
 
@@ -140,7 +140,7 @@ def refuse_unless_gaussian(posterior: Posterior) -> None:
 
 def refuse_other_outputs(posterior: Posterior, outputs: int) -> None:
     """Raise where a posterior has not as many outputs as its model."""
-    found = posterior._extended_shape()[-1]
+    found = private.outputs_of(posterior)
     if found != outputs:
         raise NotImplementedError(
             f"The model has {outputs} outputs, but its posterior {found}: with the task as a column"
@@ -153,7 +153,7 @@ def calibrated(posterior: Posterior, residuals: TorchResiduals) -> Posterior:
     refuse_unless_gaussian(posterior)
     refuse_other_outputs(posterior, len(residuals.residuals))
     if isinstance(posterior, PosteriorList):
-        counts = [part._extended_shape()[-1] for part in posterior.posteriors]
+        counts = [private.outputs_of(part) for part in posterior.posteriors]
         ends = torch.tensor(counts).cumsum(0).tolist()
         parts = [
             calibrated(part, residuals.subset(range(end - count, end)))
@@ -161,7 +161,7 @@ def calibrated(posterior: Posterior, residuals: TorchResiduals) -> Posterior:
         ]
         return PosteriorList(*parts)
     if isinstance(posterior, TransformedPosterior):  # of a non-linear outcome transform
-        inner = posterior._posterior
+        inner = private.inner_posterior(posterior)
         if not isinstance(inner, GPyTorchPosterior):
             raise NotImplementedError(
                 "Several non-linear outcome transforms, one upon the other: make them one."
@@ -196,10 +196,11 @@ def _stretched(
         covariance = joint.lazy_covariance_matrix * stretch**2
         return CalibratedGaussianPosterior(type(joint)(mean.squeeze(-1), covariance))
     points = mean.shape[-2]
-    each = stretch.repeat(points) if joint._interleaved else stretch.repeat_interleave(points)
+    interleaved = private.is_interleaved(joint)
+    each = stretch.repeat(points) if interleaved else stretch.repeat_interleave(points)
     covariance = joint.covariance_matrix * each[:, None] * each
     return CalibratedGaussianPosterior(
-        MultitaskMultivariateNormal(mean, covariance, interleaved=joint._interleaved)
+        MultitaskMultivariateNormal(mean, covariance, interleaved=interleaved)
     )
 
 
@@ -230,4 +231,4 @@ def transformed(posterior: Posterior, transform: PosteriorTransform) -> Posterio
     residuals = posterior.residuals
     if transform.weights.item() < 0.0:
         residuals = residuals.mirrored()
-    return CalibratedPosterior(transform(posterior._posterior), residuals)
+    return CalibratedPosterior(transform(private.inner_posterior(posterior)), residuals)

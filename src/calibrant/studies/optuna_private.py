@@ -1,0 +1,100 @@
+"""Optuna's private names: all that calibrant uses of them, and nothing else does.
+
+Optuna keeps a study's storage and ids private, hides a sampler's own attributes of a trial behind
+``system_attrs``, and has no public way to ask whether a distribution has a value. What each
+function here relies on is held in ``tests/studies/test_optuna_private.py`` against the installed
+version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from optuna.distributions import BaseDistribution
+from optuna.storages import BaseStorage
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+
+TRIED_WITH = ("5.0.0",)  # versions of Optuna
+
+
+def storage_of(study: Study) -> tuple[BaseStorage, int]:
+    """Return where a study is kept, and its id there."""
+    return study._storage, study._study_id
+
+
+def every_trial(study: Study, states: tuple[TrialState, ...] | None = None) -> list[FrozenTrial]:
+    """Return all trials of a study, where Hyperband shows a sampler those of one bracket."""
+    return study._storage.get_all_trials(study._study_id, deepcopy=False, states=states)
+
+
+def study_note(study: Study, key: str) -> Any:
+    """Return what the sampler has noted about a study, or None."""
+    return study._storage.get_study_system_attrs(study._study_id).get(key)
+
+
+def note_study(study: Study, key: str, value: Any) -> None:
+    """Note something about a study, where every worker's sampler can read it."""
+    study._storage.set_study_system_attr(study._study_id, key, value)
+
+
+def user_attributes(study: Study) -> dict[str, Any]:
+    """Return a study's user attributes, also where Hyperband hides them from a sampler."""
+    return study._storage.get_study_user_attrs(study._study_id)
+
+
+def trial_note(trial: FrozenTrial, key: str) -> Any:
+    """Return what the sampler has noted about a trial, or None."""
+    return trial.system_attrs.get(key)
+
+
+def note_trial(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
+    """Note something about a trial, before its objective runs."""
+    study._storage.set_trial_system_attr(trial._trial_id, key, value)
+
+
+def notes_of(study: Study, trial: Trial) -> dict[str, Any]:
+    """Return all that Optuna and the sampler have noted about a running trial."""
+    return dict(study._storage.get_trial_system_attrs(trial._trial_id))
+
+
+def fixed_params(trial: FrozenTrial) -> dict[str, Any]:
+    """Return the parameters that were given when the trial was enqueued."""
+    return dict(trial.system_attrs.get("fixed_params", {}))
+
+
+def begun_again(trial: FrozenTrial) -> list[int]:
+    """Return the numbers of trials of dead workers that this one repeats."""
+    return list(trial.system_attrs.get("retry_history", ()))
+
+
+def contains(distribution: BaseDistribution, value: float) -> bool:
+    """Return whether an internal value is one of a distribution's."""
+    return distribution._contains(value)
+
+
+def stop(study: Study) -> None:
+    """Let no other trial start, whichever thread asks; ``Study.stop`` may only be called in one."""
+    study._stop_flag = True
+
+
+def set_constraints(study: Study, number: int, constraints: Mapping[str, float]) -> None:
+    """Set the constraint values of a trial that runs elsewhere."""
+    known = create_trial(value=0.0, constraints=dict(constraints)).system_attrs
+    for key, value in known.items():
+        study._storage.set_trial_system_attr(_id(study, number), key, value)
+
+
+def report(study: Study, number: int, value: float, step: int) -> None:
+    """Report an intermediate value of a trial that runs elsewhere."""
+    study._storage.set_trial_intermediate_value(_id(study, number), step, value)
+
+
+def set_user_attribute(study: Study, number: int, key: str, value: Any) -> None:
+    """Set a user attribute of a trial that runs elsewhere."""
+    study._storage.set_trial_user_attr(_id(study, number), key, value)
+
+
+def _id(study: Study, number: int) -> int:
+    return study.get_trials(deepcopy=False)[number]._trial_id
