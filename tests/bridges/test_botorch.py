@@ -1,5 +1,8 @@
 """BoTorch models with calibrated posteriors, against BoTorch itself and against quadrature."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -50,6 +53,7 @@ from calibrant.bridges.botorch import (  # noqa: E402
     CalibratedPosterior,
     CalibratedUpperConfidenceBound,
     loo_scores,
+    private,  # noqa: E402
     scores,
 )
 from calibrant.bridges.botorch.torch_residual import TorchResiduals  # noqa: E402
