@@ -212,7 +212,7 @@ def test_bad_outcomes_are_refused(empty, bad):
 def test_other_bad_input(empty):
     with pytest.raises(ValueError, match="`update` takes one PIT"):
         empty.update([0.1, 0.2])
-    with pytest.raises(ValueError, match="One outcome a forecast point"):
+    with pytest.raises(ValueError, match="One outcome per forecast point"):
         empty.observe(Normal([0.0, 1.0], 1.0), [1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="must be 1-D"):
         empty.update_many([[0.1, 0.2]])
