@@ -127,7 +127,7 @@ def test_a_mirrored_shape_is_that_of_the_opposite_outcomes(name):
     assert np.allclose(mirrored(residual).at_score(z), -residual.at_score(-z))
     assert np.allclose(mirrored(residual).mean(), -residual.mean())
     assert np.allclose(mirrored(mirrored(residual)).at_score(z), residual.at_score(z))
-    with pytest.raises(TypeError, match="A residual is made of scores"):
+    with pytest.raises(TypeError, match="not the residual of a recalibrator"):
         mirrored(stats)
 
 
