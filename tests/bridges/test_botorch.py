@@ -424,7 +424,7 @@ def test_a_model_with_a_logarithm_is_calibrated_under_it():
         .numpy()[:, 0]
     )
     assert np.allclose(online, z * noiseless)
-    with pytest.raises(NotImplementedError, match="inverse of a model's outcome transform"):
+    with pytest.raises(NotImplementedError, match="inverse of the model's outcome transform"):
         ours.cdf(level)
     with pytest.raises(NotImplementedError, match="qLogExpectedImprovement"):
         CalibratedLogExpectedImprovement(CalibratedModel(model, LEADER), best_f=1.0)(at[:, None])
