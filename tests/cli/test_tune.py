@@ -59,7 +59,7 @@ def test_it_tunes_reports_and_goes_on(job, tmp_path):
     assert len(the_study(tmp_path).trials) == 14
     again = runner.invoke(app, job("--trials", "24", "--report", "page.html"))
     assert again.exit_code == 0, again.output
-    assert "Going on with 14 evaluations" in again.output
+    assert "Resuming with 14 evaluations" in again.output
     study = the_study(tmp_path)
     assert len(study.trials) == 24
     assert study.best_value < 0.5
