@@ -131,7 +131,7 @@ def test_a_mirrored_shape_is_that_of_the_opposite_outcomes(name):
     assert np.allclose(mirrored(residual).at_score(z), -residual.at_score(-z))
     assert np.allclose(mirrored(residual).mean(), -residual.mean())
     assert np.allclose(mirrored(mirrored(residual)).at_score(z), residual.at_score(z))
-    with pytest.raises(TypeError, match="A residual is made of scores"):
+    with pytest.raises(TypeError, match="not the residual of a recalibrator"):
         mirrored(stats)
 
 
@@ -428,7 +428,7 @@ def test_a_model_with_a_logarithm_is_calibrated_under_it():
         .numpy()[:, 0]
     )
     assert np.allclose(online, z * noiseless)
-    with pytest.raises(NotImplementedError, match="inverse of a model's outcome transform"):
+    with pytest.raises(NotImplementedError, match="inverse of the model's outcome transform"):
         ours.cdf(level)
     with pytest.raises(NotImplementedError, match="qLogExpectedImprovement"):
         CalibratedLogExpectedImprovement(CalibratedModel(model, LEADER), best_f=1.0)(at[:, None])

@@ -245,7 +245,7 @@ def test_a_regressor_without_doubt_has_a_little():
     ("call", "error", "message"),
     [
         (lambda: GaussianRegressor(LinearRegression()), TypeError, "no `return_std`"),
-        (lambda: GaussianRegressor(BayesianRidge(), "tanh"), ValueError, "learned with the model"),
+        (lambda: GaussianRegressor(BayesianRidge(), "tanh"), ValueError, "fitted together with"),
         (lambda: GaussianRegressor(BayesianRidge(), "cube"), ValueError, "must be one of"),
         (
             lambda: GaussianRegressor(Says(np.nan)).predict(X),

@@ -119,7 +119,7 @@ def test_no_row_is_learned_from_twice(tmp_path):
         path = write_csv(tmp_path / "f.csv", header, [*rows[:count], ["", 0.0, 1.0]])
         result = runner.invoke(app, ["recalibrate", path, "--state", str(state)])
         assert (result.exit_code == 0) == learned
-        assert learned or "already; give it the rows that came after" in plain(result.output)
+        assert learned or "has already learned from the first" in plain(result.output)
         assert json.loads(state.read_text())["count"] == 20
     path = write_csv(tmp_path / "f.csv", header, [["", 0.0, 1.0]])  # nothing to learn
     assert runner.invoke(app, ["recalibrate", path, "--state", str(state)]).exit_code == 0

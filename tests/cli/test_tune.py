@@ -59,7 +59,7 @@ def test_it_tunes_reports_and_goes_on(job, tmp_path):
     assert len(the_study(tmp_path).trials) == 14
     again = runner.invoke(app, job("--trials", "24", "--report", "page.html"))
     assert again.exit_code == 0, again.output
-    assert "Going on with 14 evaluations" in again.output
+    assert "Resuming with 14 evaluations" in again.output
     study = the_study(tmp_path)
     assert len(study.trials) == 24
     assert study.best_value < 0.5
@@ -107,7 +107,7 @@ def test_a_program_that_always_fails_stops_early(tmp_path, monkeypatch):
         (["-p", "x=0..1", "--trials", "0", "--", "true", "{x}"], "n_trials >= 1"),
         (["-p", "x=0..1", "--jobs", "0", "--", "true", "{x}"], "n_jobs >= 1"),
         (["-p", "x=0..1", "--timeout", "-1", "--", "true", "{x}"], "timeout > 0"),
-        (["-p", "x=0..1", "--storage", "s.db", "--", "true", "{x}"], "written as a URL"),
+        (["-p", "x=0..1", "--storage", "s.db", "--", "true", "{x}"], "must be a URL"),
         (["-p", "x=0..1", "--report", ".", "--", "true", "{x}"], "is a folder"),
         (["-p", "x=0..1", "--report", "no/r.html", "--", "true", "{x}"], "does not exist"),
     ],
@@ -124,7 +124,7 @@ def test_another_job_does_not_mix_with_a_stored_one(job):
     assert first.exit_code == 0, first.output
     other = runner.invoke(app, ["tune", "-p", "x=0..1", "--", sys.executable, "-c", "print({x})"])
     assert other.exit_code == 1
-    assert "is of something else" in other.output
+    assert "is of another problem" in other.output
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_twice_the_pinball_loss_tends_to_the_crps():
         (lambda: metrics.calibration_score([]), "At least one outcome"),
         (lambda: metrics.calibration_score([1.5]), "`0 <= pits <= 1`"),
         (lambda: metrics.miscalibration_area([np.nan]), "`0 <= pits <= 1`"),
-        (lambda: metrics.crps(FORECAST, Y[:3]), "One outcome a forecast point"),
+        (lambda: metrics.crps(FORECAST, Y[:3]), "One outcome per forecast point"),
         (lambda: metrics.coverage(FORECAST, Y, 1.0), "`0 < coverage < 1`"),
         (lambda: metrics.pit_coverage([0.5], 0.0), "`0 < coverage < 1`"),
         (lambda: metrics.pinball(FORECAST, Y, [0.5, 2.0]), "level=2"),

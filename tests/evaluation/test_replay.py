@@ -63,7 +63,7 @@ def test_progress_is_told():
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match="One outcome a forecast point"):
+    with pytest.raises(ValueError, match="One outcome per forecast point"):
         replay(FORECAST, Y[:10], IdentityRecalibrator())
     with pytest.raises(ValueError, match="`y` must be finite"):
         replay(FORECAST, np.full(300, np.nan), IdentityRecalibrator())

@@ -231,7 +231,7 @@ def test_normal_round_trip_at_all_scales(mean, std, z):
         (lambda: Quantiles([0.0, 0.5], [0.0, 1.0]), "`0 < level < 1` must hold, but got level=0"),
         (lambda: Quantiles([0.1, 1.2], [0.0, 1.0]), "level=1.2"),
         (lambda: Quantiles([0.5], [0.0]), "At least 2 levels"),
-        (lambda: Quantiles([0.1, 0.9], [0.0, 1.0, 2.0]), "one quantile a level"),
+        (lambda: Quantiles([0.1, 0.9], [0.0, 1.0, 2.0]), "one quantile per level"),
         (lambda: Quantiles([0.1, 0.9], [2.0, 2.0]), "no spread"),
         (lambda: Quantiles.from_samples([1.0]), "At least 2 draws"),
         (lambda: Scipy(stats.norm), "frozen"),

@@ -159,7 +159,7 @@ def test_location_scale_is_what_the_general_composition_gives(residual):
     ("levels", "warped", "message"),
     [
         ([0.1, 0.9], [0.5, 0.4], "non-decreasing"),
-        ([0.1, 0.9], [0.5], "One warped value a level"),
+        ([0.1, 0.9], [0.5], "One warped value per level"),
         ([0.1, 0.9], [0.5, 1.4], "`0 <= warped <= 1`"),
     ],
 )
@@ -169,5 +169,5 @@ def test_bad_tables(levels, warped, message):
 
 
 def test_a_shape_has_no_points():
-    with pytest.raises(TypeError, match="one score"):
+    with pytest.raises(TypeError, match="cannot be indexed"):
         WarpedNormal([0.5], [0.5])[0]

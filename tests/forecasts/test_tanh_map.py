@@ -119,8 +119,8 @@ def test_a_map_comes_back_from_json():
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        (((1.0, 2.0), (1.0,), (0.0,)), "must be as many"),
-        (((1.0,), (1.0,), ()), "must be as many"),
+        (((1.0, 2.0), (1.0,), (0.0,)), "must have the same length"),
+        (((1.0,), (1.0,), ()), "must have the same length"),
         (((1.0,), (0.0,), (0.0,)), "`slopes > 0` must hold, but got slopes=0"),
         (((1.0,), (-2.0,), (0.0,)), "`slopes > 0`"),
         (((-1.0,), (1.0,), (0.0,)), "`heights >= 0` must hold, but got heights=-1"),

@@ -112,7 +112,7 @@ def test_the_gaussian_recalibrator_has_the_moments_of_the_leader():
         (-1.0, "must be 0 or between"),
         (1e200, "must be 0 or between"),
         (np.nan, "`weights` must be finite"),
-        ([1.0, 2.0], "one a score"),
+        ([1.0, 2.0], "one per score"),
     ],
 )
 def test_bad_weights(weights, message):

@@ -212,7 +212,7 @@ def test_bad_outcomes_are_refused(empty, bad):
 def test_other_bad_input(empty):
     with pytest.raises(ValueError, match="`update` takes one PIT"):
         empty.update([0.1, 0.2])
-    with pytest.raises(ValueError, match="One outcome a forecast point"):
+    with pytest.raises(ValueError, match="One outcome per forecast point"):
         empty.observe(Normal([0.0, 1.0], 1.0), [1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="must be 1-D"):
         empty.update_many([[0.1, 0.2]])
@@ -241,7 +241,7 @@ def test_forecasts_with_tiny_std_do_not_overflow(empty):
         ({"kind": "chain", "first": 3}, "`first` must be an object such as"),
         ({"kind": "online", "levels": 3, "rate": -1.0}, "`rate > 0` must hold, but got rate=-1"),
         ({"kind": "online", "levels": 3, "count": 2, "hits": [3, 0, 0]}, "`0 <= hits <= count`"),
-        ({"kind": "online", "levels": 3, "count": 2, "hits": [1]}, "one whole number a level"),
+        ({"kind": "online", "levels": 3, "count": 2, "hits": [1]}, "one whole number per level"),
         ({"kind": "online", "levels": 2, "count": 9, "hits": [7, 2]}, "must not decrease"),
         ({"kind": "online", "levels": 2, "count": 9}, "`hits` must come with `count`"),
         ({"kind": "online", "levels": 2, "count": 3, "hits": [0.5, 1]}, "whole number"),
@@ -249,7 +249,7 @@ def test_forecasts_with_tiny_std_do_not_overflow(empty):
         ({"kind": "gaussian", "total": float("nan")}, "`total` must be finite"),
         ({"kind": []}, "`kind` must be one of"),
         ([], "`kind` must be one of"),
-        ({"kind": "leader", "centres": [0.0], "weights": []}, "one non-negative number a centre"),
+        ({"kind": "leader", "centres": [0.0], "weights": []}, "one non-negative number per centre"),
         ({"kind": "regression", "model": "tree"}, "`model` must be"),
     ],
 )

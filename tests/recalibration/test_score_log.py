@@ -133,7 +133,7 @@ def test_quantile_regressors_give_a_table_and_never_cross():
         (lambda: ScoreLog(np.array([np.inf])), "must be finite"),
         (lambda: ScoreLog(np.zeros((2, 2))), "1-D"),
         (lambda: ScoreLog().record(Normal(0.0, 1.0), np.nan), "`y` must be finite"),
-        (lambda: ScoreLog().record(Normal([0.0, 1.0], 1.0), 1.0), "One outcome a forecast point"),
+        (lambda: ScoreLog().record(Normal([0.0, 1.0], 1.0), 1.0), "One outcome per forecast point"),
         (lambda: GaussianRegressor(SklearnQuantileRegressor()), "QuantileRegressors"),
         (lambda: QuantileRegressors({0.5: SklearnQuantileRegressor()}), "At least 2 levels"),
     ],

@@ -236,13 +236,13 @@ def test_bad_numbers():
         calibrant.minimize(bowl, SPACE, n_trials=0)
     with pytest.raises(TypeError, match=r"`n_trials` must be a whole number, but got 3\.5"):
         calibrant.minimize(bowl, SPACE, n_trials=3.5)
-    with pytest.raises(ValueError, match=r"give it the seed instead"):
+    with pytest.raises(ValueError, match=r"pass the seed to that instead"):
         calibrant.minimize(bowl, SPACE, seed=0, sampler=calibrant.CalibratedSampler())
     with pytest.raises(ValueError, match="n_jobs >= 1"):
         calibrant.minimize(bowl, SPACE, n_jobs=0)
     with pytest.raises(ValueError, match="space is empty"):
         calibrant.minimize(bowl, {})
-    with pytest.raises(ValueError, match="written as a URL"):
+    with pytest.raises(ValueError, match="must be a URL"):
         calibrant.minimize(bowl, SPACE, storage="study.db")
     for url in ("sqlite:////no/such/folder/s.db", "nothing://here"):
         with pytest.raises(ValueError, match="cannot be opened"):
@@ -259,21 +259,21 @@ def test_a_stored_study_of_another_direction_or_job_is_refused(tmp_path):
     same_job(study, parameters=["x"])
     with pytest.raises(ValueError, match=r"its program is 'a\.py' and not 'b\.py'"):
         same_job(study, program="b.py", parameters=["x"])
-    with pytest.raises(ValueError, match="is to maximize, not to minimize"):
+    with pytest.raises(ValueError, match="is set to maximize, not to minimize"):
         open_study({}, url, "s", "minimize")
 
 
 def test_a_stored_study_of_several_objectives_is_refused(tmp_path):
     url = f"sqlite:///{tmp_path}/study.db"
     optuna.create_study(storage=url, study_name="calibrant", directions=["minimize", "maximize"])
-    with pytest.raises(ValueError, match="is to minimize and maximize, not to minimize"):
+    with pytest.raises(ValueError, match="is set to minimize and maximize, not to minimize"):
         calibrant.minimize(bowl, SPACE, 3, storage=url)
 
 
 def test_another_space_does_not_mix_with_a_stored_one(tmp_path):
     url = f"sqlite:///{tmp_path}/study.db"
     calibrant.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, 3, storage=url)
-    with pytest.raises(ValueError, match="of something else"):
+    with pytest.raises(ValueError, match="of another problem"):
         calibrant.minimize(lambda p: p["q"], {"q": (0.0, 1.0)}, 6, storage=url)
     calibrant.minimize(lambda p: p["x"], {"x": (0.0, 2.0)}, 6, storage=url)
 
@@ -283,7 +283,7 @@ def test_another_space_does_not_mix_with_a_stored_one(tmp_path):
     [
         (["relu", "tanh"], ["relu", "tanh", "gelu"], "was one of 'relu', 'tanh' .* 'gelu'"),
         ((0, 10), (0.0, 10.0), "was an integer from 0 to 10 .* now a number"),
-        ((1.0, 9.0), (1.0, 9.0, "log"), "now a number from 1 to 9, even in its logarithm"),
+        ((1.0, 9.0), (1.0, 9.0, "log"), "now a number from 1 to 9, on a log scale"),
     ],
 )
 def test_another_kind_of_parameter_is_refused_before_a_trial_is_lost(tmp_path, before, now, said):
@@ -324,7 +324,7 @@ def test_choices_that_a_storage_would_change_are_refused(tmp_path):
     url = f"sqlite:///{tmp_path}/study.db"
     with (
         pytest.warns(UserWarning, match="persistent storage"),
-        pytest.raises(ValueError, match=r"`h` may be \(64, 64\); give it a name"),
+        pytest.raises(ValueError, match=r"`h` may be \(64, 64\); use a name"),
     ):
         calibrant.minimize(lambda p: 0.0, {"h": [(64, 64), (128,)]}, 6, storage=url)
     assert calibrant.minimize(lambda p: 0.0, {"h": [True, None, "a", 2.5]}, 3, storage=url)

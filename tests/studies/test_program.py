@@ -198,7 +198,7 @@ def test_placeholders_are_checked_before_anything_runs(tmp_path):
         Command(["true", "{a}"]).check(["a", "b"])
     with pytest.raises(ValueError, match="`trial` is the number"):
         Command(["true", "{trial}"]).check(["trial"])
-    with pytest.raises(ValueError, match="`pyton` is not there"):
+    with pytest.raises(ValueError, match="`pyton` was not found"):
         Command(["pyton", "{a}"]).check(["a"])
     Command(["{a}"]).check(["a"])  # which program it is, is part of the search
     with pytest.raises(ValueError, match="program is missing"):

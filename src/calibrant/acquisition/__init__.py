@@ -1,6 +1,7 @@
-"""Acquisitions: how much a point is worth evaluating, according to a calibrated belief.
+"""Acquisition functions: how much a point is worth evaluating under a calibrated belief.
 
-Owns: what an acquisition is, the kinds of it, and the tables through which they read a residual.
+Owns: the interface of an acquisition, its implementations, and the tables from which they read a
+residual.
 May use: core, forecasts, models, recalibration.
 Public names: below.
 """

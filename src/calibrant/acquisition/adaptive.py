@@ -1,9 +1,8 @@
-"""A bound that trusts fitted lengthscales less and less: A-GP-UCB.
+"""A-GP-UCB (Berkenkamp, Schoellig and Krause 2019): a bound that shrinks fitted lengthscales.
 
-After Berkenkamp, Schoellig and Krause (2019), "No-Regret Bayesian Optimization with Unknown
-Hyperparameters". A search that fits lengthscales to its own points may find them too long, look
-nowhere else and never learn better. Dividing them by a slowly growing g(t) lets the functions
-that the model thinks possible become ever rougher, until the true one is among them.
+From "No-Regret Bayesian Optimization with Unknown Hyperparameters". A search that fits lengthscales
+to its own points may find them too long, stop exploring and never correct them. Dividing them by a
+slowly growing g(t) admits ever rougher functions, until the true one is among them.
 """
 
 from __future__ import annotations
@@ -22,23 +21,24 @@ from calibrant.models.gp import FittedGP, inverse_factor
 
 @dataclass(frozen=True)
 class AdaptiveBound(Acquisition):
-    """Minus mean − √β·std of the process with its lengthscales divided by g(t) = t^growth.
+    """A-GP-UCB (Berkenkamp et al. 2019), for minimisation: minus the bound mean − √β·std.
 
-    Here t is the number of outcomes, those imagined for failed and running points among them, and
+    The lengthscales of the process are divided by g(t) = t^growth, where t is the number of
+    outcomes, including those imputed for failed and running points, and
 
         √β = norm + 4·σ·√(gain + 1 + ln(1/delta))
 
     with the standard deviation σ of the noise and the information gain of the outcomes so far
-    under the shrunken kernel. In theory the norm grows, too: under lengthscales divided by g, the
-    square of a function's may be g^d times as large. In ten dimensions that multiplies the norm
-    by 70 after 30 outcomes, and the search is pure exploration: it is left out unless
-    ``grow_norm`` asks for it.
+    under the shrunken kernel. In the paper the norm grows too: with lengthscales divided by g, the
+    squared norm of a function may be g^d times as large. In ten dimensions that multiplies the norm
+    by 70 after 30 outcomes, and the search only explores; so the norm stays constant unless
+    ``grow_norm`` is set.
 
-    Its caution is its own, so ``belief.shape``, which recalibrates the model, is ignored.
+    The bound has its own confidence factor, so ``belief.residual`` is ignored.
 
     Args:
-        growth: of g(t); 0 leaves the lengthscales as fitted.
-        norm: how large the function may be, as a norm in the model's function space.
+        growth: the exponent of g(t); 0 leaves the lengthscales as fitted.
+        norm: a bound on the norm of the function in the kernel's function space (RKHS).
         delta: the probability with which the bound may fail.
         grow_norm: whether the norm is multiplied by g(t)^(d/2).
     """
@@ -70,11 +70,11 @@ class AdaptiveBound(Acquisition):
         return evaluate
 
     def shrinkage(self, fitted: FittedGP) -> float:
-        """Return g(t): what the lengthscales are divided by."""
+        """Return g(t), the divisor of the lengthscales."""
         return float(fitted.v.size**self.growth)
 
     def factor(self, shrunk: FittedGP) -> float:
-        """Return √β, by which the std counts in the bound."""
+        """Return √β, the weight of the std in the bound."""
         norm = self.norm
         if self.grow_norm:
             norm *= self.shrinkage(shrunk) ** (0.5 * shrunk.X.shape[1])
@@ -84,7 +84,7 @@ class AdaptiveBound(Acquisition):
 
 
 def shrink(fitted: FittedGP, shrinkage: float) -> FittedGP:
-    """Return the process with all lengthscales divided by ``shrinkage``, and the same outcomes."""
+    """Return the process with the same outcomes and all lengthscales divided by ``shrinkage``."""
     if shrinkage == 1.0:
         return fitted
     kernel = fitted.model.kernel
@@ -99,10 +99,10 @@ def shrink(fitted: FittedGP, shrinkage: float) -> FittedGP:
 
 
 def information_gain(fitted: FittedGP) -> float:
-    """Return ½ log det(I + K/σ²), K without noise: how much the outcomes tell of the function.
+    """Return the information gain ½ log det(I + K/σ²) of the outcomes, with K free of noise.
 
-    With the factor W of (K + noise)⁻¹ it is −Σ log W_ii − ½ Σ log noise_i, for which noise may
-    differ from outcome to outcome.
+    With the factor W of (K + noise)⁻¹ it is −Σ log W_ii − ½ Σ log noise_i, which also holds if the
+    noise differs from outcome to outcome.
     """
     gain = -np.log(np.diag(fitted.W)).sum() - 0.5 * np.log(fitted.noise_variance).sum()
     return float(max(0.0, gain))

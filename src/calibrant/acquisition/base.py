@@ -1,13 +1,12 @@
-"""Acquisitions: how much a point is worth evaluating, according to calibrated beliefs.
+"""Acquisition functions: how much a point is worth evaluating under a calibrated belief.
 
 Each turns a :class:`Belief` (a fitted model and the residual that recalibrates it) into a
-*criterion*, a function of points to be maximised. Gaussian models work in their own units and give
-gradients; any other model is read through the quantiles of its recalibrated forecasts, without
-gradients.
+*criterion*, a function of points to be maximised. With Gaussian models it works in the model's own
+units and has gradients; with any other model it uses the recalibrated forecasts and has none.
 
-In a model's own units g(y), expected improvement weighs improvements by g′. That is on purpose: it
-makes the criterion blind to a rescaling of the outcomes.
-Quantile bounds, probabilities and draws are the same in both units.
+In a model's own units g(y), expected improvement weighs improvements by g′. That is intended: it
+makes the criterion invariant to a rescaling of the outcomes. Quantile bounds, probabilities and
+draws are the same in both units.
 """
 
 from __future__ import annotations
@@ -27,35 +26,36 @@ from calibrant.models.gp import FittedGP
 from calibrant.models.protocol import FittedModel, GaussianBelief
 from calibrant.models.rotation import FittedRotation
 
-# points (m, d) -> values (m,) and, unless there is none, a function for their gradients (m, d)
+# points (m, d) -> values (m,), and a function that returns their gradients (m, d) or None
 Criterion = Callable[[FloatArray], tuple[FloatArray, Callable[[], FloatArray] | None]]
 
-# (mean, std) -> value and its derivatives by mean and by std, each (m,)
+# (mean, std) -> value and its derivatives with respect to mean and std, each (m,)
 Rule = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True)
 class Belief:
-    """What is believed about one outcome: a model, how to recalibrate it, and what to beat."""
+    """A calibrated belief about one outcome: a model, its residual, and the value to beat."""
 
     fitted: FittedModel
     residual: Forecast
-    best: float  # in the model's units if it has any, else in those of outcomes
+    best: float  # in the model's own units if it has them, otherwise in units of outcomes
 
 
 class Acquisition(ABC):
-    """A way to value points."""
+    """An acquisition function: a way to value points."""
 
-    # Whether it may learn that outcomes lie, on the whole, so many stds above their forecasts.
+    # Whether its residual may learn a shift: outcomes that lie some stds above their forecasts on
+    # average. If not, the default calibration set is symmetric and teaches spread and tails only.
     takes_shift: ClassVar[bool] = True
 
     @abstractmethod
     def criterion(self, belief: Belief, rng: np.random.Generator, cube: Cube) -> Criterion:
-        """Return the function of points of the cube to maximise."""
+        """Return the function of points on the cube that is to be maximised."""
 
 
 class Pointwise(Acquisition):
-    """An acquisition that values each point by its own forecast."""
+    """An acquisition that values each point by the forecast at that point alone."""
 
     @abstractmethod
     def rule(self, residual: Forecast, best: float) -> Rule:
@@ -83,7 +83,7 @@ class Pointwise(Acquisition):
 
 
 def process_of(belief: Belief, acquisition: Acquisition) -> FittedGP:
-    """Return the belief's model, if it is the Gaussian process that an acquisition needs."""
+    """Return the Gaussian process of a belief, or raise if its model is not one."""
     if isinstance(belief.fitted, FittedRotation):
         return belief.fitted.current
     if isinstance(belief.fitted, FittedGP):
@@ -95,7 +95,7 @@ def process_of(belief: Belief, acquisition: Acquisition) -> FittedGP:
 
 
 def total(criteria: Sequence[Criterion]) -> Criterion:
-    """Return the sum of criteria: logarithms of independent factors."""
+    """Return the sum of criteria that are logarithms of independent factors."""
 
     def evaluate(X: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray] | None]:
         values, gradients = zip(*(criterion(X) for criterion in criteria), strict=True)

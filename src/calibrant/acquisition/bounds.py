@@ -1,4 +1,4 @@
-"""The lower confidence bound, as a quantile: optimism at a stated level."""
+"""The lower confidence bound (LCB), as a calibrated quantile."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from calibrant.forecasts.base import Forecast
 
 @dataclass(frozen=True)
 class QuantileBound(Pointwise):
-    """Minus the quantile of Y at a low level: optimism that is as bold as calibration allows.
+    """The lower confidence bound (LCB): minus the quantile of Y at a low level.
+
+    The level is a probability, so recalibration decides how many stds below the mean it lies.
 
     Args:
-        level: of the quantile; 0.0228 is the Gaussian mean − 2·std.
+        level: of the quantile; 0.0228 is mean − 2·std of a Gaussian.
     """
 
     level: float = 0.0228
@@ -27,7 +29,7 @@ class QuantileBound(Pointwise):
         validate.levels_grid([self.level])
 
     def rule(self, residual: Forecast, best: float) -> Rule:
-        # A residual may have no mass between −∞ and a level: 8.2 is as far as a PIT can see.
+        # A residual may put a level at ±∞; 8.2 is the largest score that a PIT can resolve.
         score = float(np.clip(residual.at_score(ndtri(self.level)), -8.2, 8.2))
         return lambda mean, std: (
             -(mean + score * std),

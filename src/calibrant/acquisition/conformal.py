@@ -1,18 +1,19 @@
-"""Conformal Bayesian optimisation: a bound over the outcomes that the data do not rule out.
+"""Conformal Bayesian optimisation (Stanton, Maddox and Wilson 2023).
 
-After Stanton, Maddox and Wilson (2023), "Bayesian Optimization with Conformal Prediction Sets". An
-outcome y at x is *accepted* if, once the Gaussian process has been told of it, it fits in no worse
-than a share alpha of the outcomes known already: full conformal Bayes, scored in-sample.
+From "Bayesian Optimization with Conformal Prediction Sets". The acquisition is a bound over the
+outcomes that the data do not rule out. An outcome y at x is *accepted* if, after the Gaussian
+process has been conditioned on it, it fits no worse than a share alpha of the known outcomes. This
+is full conformal Bayes, with in-sample scores.
 
-For the n known points and the new one, with t = (y − mean)/s the new outcome's score, u = K⁻¹k(x),
-g = u/s, and s² the variance of the noisy outcome at x, conditioning on (x, y) gives
+For the n known points and the new one, let s² be the variance of the noisy outcome at x,
+t = (y − mean)/s the score of the new outcome, u = K⁻¹k(x) and g = u/s. Conditioning on (x, y) gives
 
     weights       α′_i = α_i − g_i·t              α′_new = t/s
     precisions    κ′_i = (K⁻¹)_ii + g_i²          κ′_new = 1/s²
-    residual      noise_i·α′_i
-    variance      noise_i·(2 − noise_i·κ′_i), that of the function plus the noise
+    deviation     noise_i·α′_i, of the outcome from the posterior mean
+    variance      noise_i·(2 − noise_i·κ′_i), of the function plus the noise
 
-so that every comparison of two log-densities is a quadratic in t, and no process is conditioned.
+so every comparison of two log-densities is a quadratic in t, and no process need be conditioned.
 """
 
 from __future__ import annotations
@@ -33,44 +34,44 @@ from calibrant.models.gp import FittedGP
 
 Ratio = Callable[[FloatArray], FloatArray]  # points (m, d) -> weights (m,)
 
-_DECAY, _ALPHAS = 0.35, (0.01, 0.5)  # of alpha by default: n^-0.35, within limits
-_QUERIES = 512  # points that stand for the density of queries
-_FLOOR = 0.01  # of densities whose largest possible value is 1: ratios stay below 102
-_CELLS = 2**18  # comparisons made at once: 2 MB, which stays in a processor's cache
+_DECAY, _ALPHAS = 0.35, (0.01, 0.5)  # the default alpha is n^-0.35, clipped to these limits
+_QUERIES = 512  # points that represent the density of queries
+_FLOOR = 0.01  # added to densities, which are at most 1, so that their ratio stays below 102
+_CELLS = 2**18  # comparisons made at once: 2 MB, which fits in a processor's cache
 
 
 @dataclass(frozen=True)
 class ConformalBound(Acquisition):
-    """Minus an optimistic bound, mean − k·spread, over the conformally accepted outcomes.
+    """Conformal BO's bound (Stanton et al. 2023): minus mean − k·spread of the accepted outcomes.
 
-    The spread is √(π/2)·E|Y − mean|. That of a Gaussian is its standard deviation: where every
-    outcome is accepted, the bound is mean − k·std of the noisy outcome. Where none is, which can
-    happen far from data that the model fits very closely, it is taken over all of them, too.
+    The spread is √(π/2)·E|Y − mean|, which is the standard deviation of a Gaussian. Where every
+    outcome is accepted, the bound is mean − k·std of the noisy outcome. Where none is accepted,
+    which can happen far from data that the model fits very closely, all of them count too.
 
-    Acceptance cuts a model's belief down to what the data bear out, and never widens it: outcomes
-    come from the model's own predictive distribution. They are its quantiles at the middles of
-    equal shares of probability. Draws would give another value at each look at the same point,
-    and a maximum of noise.
+    The outcomes tried are quantiles of the model's own predictive distribution, at the midpoints of
+    cells of equal probability. Acceptance can therefore only narrow the model's belief, never widen
+    it. Random draws would give another value at each visit of the same point, and the search would
+    maximise noise.
 
-    Each known point counts by the ratio of the density of queries to that of known points, as a
-    search does not ask where it has data. Differences from the paper:
+    Each known point is weighted by the ratio of the density of queries to that of known points,
+    because a search does not query where it has data. Differences from the paper:
 
-    - The densities are kernel estimates with a common bandwidth, where the paper trains a
-      classifier; the queries are points of the cube weighted by the softmax of the standardised
-      raw bound, where it draws them by Langevin dynamics from the conformal acquisition.
-    - Acceptance is sharp, where it is smoothed to have gradients. There are none here: the value
-      jumps a little where an outcome is accepted or not.
-    - Outcomes that are not accepted do not count at all, where they keep a share alpha.
+    - The densities are kernel estimates with a common bandwidth; the paper trains a classifier. The
+      queries are points of the cube weighted by the softmax of the standardised raw bound; the
+      paper draws them by Langevin dynamics from the conformal acquisition.
+    - Acceptance is sharp; the paper smooths it to have gradients. Here there are no gradients, and
+      the value jumps a little where an outcome becomes accepted.
+    - Outcomes that are not accepted do not count at all; the paper gives them a share alpha.
 
-    It conformalises the raw model, so ``belief.shape``, which recalibrates it, is ignored.
-    Imagined outcomes of failed and running points count as data.
+    The raw model is conformalised, so ``belief.residual`` is ignored. Outcomes imputed for failed
+    and running points count as data.
 
     Args:
-        alpha: the share of known outcomes that an accepted one must fit in no worse than; by
-            default n^-0.35, between 0.01 and 0.5.
-        k: how many spreads below the mean the bound is.
+        alpha: the share of known outcomes than which an accepted one must fit no worse; by default
+            n^-0.35, between 0.01 and 0.5.
+        k: how many spreads below the mean the bound lies.
         samples: how many outcomes are tried at each point.
-        weighted: whether known points count by the density of queries, or all the same.
+        weighted: whether known points are weighted by the density ratio, or equally.
     """
 
     alpha: float | None = None
@@ -115,7 +116,7 @@ class ConformalBound(Acquisition):
         return density_ratio(fitted.X, queries, likely, fitted.model.kernel.categorical)
 
     def _bound(self, tried: FloatArray, accepted: NDArray[np.bool_]) -> FloatArray:
-        """Return mean − k·spread of the accepted scores of each row."""
+        """Return mean − k·spread of the accepted scores in each row."""
         counted = np.where(accepted.any(axis=1, keepdims=True), accepted, True)
         shares = counted / counted.sum(axis=1, keepdims=True)
         centre = shares @ tried
@@ -128,23 +129,23 @@ def conformal_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the lowest and the highest accepted outcome at each row of X, in units of outcomes.
 
-    Of outcomes exchangeable with those known, the interval holds a share of at least 1 − alpha,
-    however wrong the model: exactly so if hyper-parameters and output map were chosen without the
-    outcomes and the noise is one for all, nearly so if they were fitted to many of them. With
-    ``queries`` it is as near as the densities are estimated.
+    The interval holds at least a share 1 − alpha of outcomes that are exchangeable with the known
+    ones, however wrong the model is. That is exact if hyper-parameters and output map were chosen
+    without the outcomes and all share one noise variance, and approximate if they were fitted to
+    many outcomes. With ``queries`` it is as accurate as the density estimates.
 
-    The ends are exact, not those of a grid: they are among the roots of the quadratics above. An
-    end is infinite where no outcome is too far out to be accepted: with alpha < 1/(n + 1), where a
-    weight is that large a share of all, or where the model extrapolates so steeply that the known
-    outcomes would fit in worse than the new one. Where no outcome is accepted the interval is
-    the model's own.
+    The ends are exact, not limited to a grid: they are roots of the quadratics in the module's
+    docstring. An end is infinite where outcomes are accepted however far out they are: if
+    alpha < 1/(n + 1), if the new point's own weight exceeds a share alpha, or if the model
+    extrapolates so steeply that the known outcomes would fit worse than the new one. Where no
+    outcome is accepted, the model's own interval is returned.
 
     Args:
         fitted: the process.
         X: points (m, d) on the unit cube.
         alpha: the share of outcomes that may fall outside.
-        queries: points (q, d) spread as those are at which outcomes will be seen, if that is not
-            as the known ones are; known points then count by their density among queries.
+        queries: points (q, d) distributed like those at which outcomes will be seen, if that
+            differs from the known points; these are then weighted by the density ratio.
     """
     _check_alpha(alpha)
     points = _points(fitted, "X", X)
@@ -163,7 +164,7 @@ def conformal_interval(
 
 @dataclass(frozen=True)
 class Margins:
-    """How much better a new outcome fits in than each known one, in closed form."""
+    """How much better a new outcome fits than each known one, in closed form."""
 
     fitted: FittedGP
     noise: float  # of the new outcome
@@ -172,7 +173,7 @@ class Margins:
 
     @classmethod
     def of(cls, fitted: FittedGP) -> Margins:
-        """Return what is the same for all candidates."""
+        """Return the margins of a process, with the parts that all candidates share."""
         with_inputs = fitted.model.kernel.with_inputs(fitted.parameters.kernel, fitted.X)
         precisions = np.einsum("ji,ji->i", fitted.W, fitted.W)
         return cls(
@@ -187,15 +188,15 @@ class Margins:
     def at(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return mean (m,), std (m,) and the coefficients (m, n, 3) of 1, t and t².
 
-        They are those of 2·(log-density of the new outcome − log-density of a known one), both
-        under the process conditioned on the new one, of which t is the score.
+        The polynomial is 2·(log-density of the new outcome − log-density of a known one), both
+        under the process conditioned on the new outcome, whose score is t.
         """
         fitted = self.fitted
         mean, std = self.predictive(X)
         k = fitted.signal_variance * self.correlations(X)
         g = (k @ fitted.W.T) @ fitted.W / std[:, None]
         noise = fitted.noise_variance
-        # Of a variance noise·(2 − noise·κ′) the bracket is at least 1, but for rounding.
+        # The bracket of the variance noise·(2 − noise·κ′) is at least 1, except for rounding.
         spare = 2.0 - np.minimum(noise * (self.precisions + g * g), 1.0)
         share = self.noise / std**2
         new_spare = 2.0 - share
@@ -209,20 +210,21 @@ class Margins:
 def density_ratio(
     known: FloatArray, queries: FloatArray, likely: FloatArray, categorical: tuple[int, ...] = ()
 ) -> Ratio:
-    """Return the density of queries over that of known points, as a function of points.
+    """Return the ratio of the density of queries to that of known points, as a function of points.
 
-    Both are Gaussian kernel estimates. The bandwidth is half the median distance of known points
-    to queries, and with the same one for both the ratio needs no normalisation. It is wide on
-    purpose: in ten dimensions narrower ones tell only that points are far from each other.
+    Both are Gaussian kernel estimates. The std of the kernel is 0.35 times the median distance
+    between known points and queries; as both densities share it, the ratio needs no normalisation.
+    It is wide on purpose: in ten dimensions a narrow kernel shows only that all points are far from
+    each other.
 
     Args:
         known: points (n, d).
         queries: points (q, d).
-        likely: how likely each query is, (q,), with sum 1.
-        categorical: columns that are labels: two that differ are a unit apart.
+        likely: the probability of each query, (q,), with sum 1.
+        categorical: columns of labels; two labels that differ are at distance 1.
     """
     width = 0.125 * float(np.median(_squared_distances(known, queries, categorical)))
-    scale = 1.0 / width if width > 0.0 else 1.0  # where all points are one, all distances are 0
+    scale = 1.0 / width if width > 0.0 else 1.0  # if all points coincide, all distances are 0
 
     def ratio(X: FloatArray) -> FloatArray:
         asked = np.exp(-0.5 * scale * _squared_distances(X, queries, categorical)) @ likely
@@ -233,7 +235,7 @@ def density_ratio(
 
 
 def outcome_scores(samples: int) -> FloatArray:
-    """Return normal scores at the middles of equal shares, scaled so that the spread is 1."""
+    """Return normal scores at midpoints of cells of equal probability, scaled to a spread of 1."""
     z = ndtri((np.arange(samples) + 0.5) / samples)
     return np.asarray(z * np.sqrt(2.0 / np.pi) / np.abs(z).mean())
 
@@ -245,7 +247,7 @@ def _equal(X: FloatArray) -> FloatArray:
 def _shares(
     coefficients: FloatArray, t: FloatArray, weights: FloatArray, own: FloatArray
 ) -> FloatArray:
-    """Return the weighted share of the n + 1 points that fit in no better than the new one.
+    """Return the weighted share of the n + 1 points that fit no better than the new one.
 
     Args:
         coefficients: from :meth:`Margins.at`, (m, n, 3).
@@ -263,7 +265,7 @@ def _ends(
 ) -> FloatArray:
     """Return lowest and highest accepted outcomes, (2, m), in the model's units.
 
-    Between two neighbouring roots nothing changes: one score in each cell tells all.
+    Acceptance is constant between two neighbouring roots, so one score per cell decides it.
     """
     mean, std, coefficients = margins.at(X)
     roots = np.sort(_roots(coefficients), axis=1)
@@ -282,10 +284,10 @@ def _ends(
 
 
 def _roots(coefficients: FloatArray) -> FloatArray:
-    """Return where quadratics change sign, (m, 2n); 0, a harmless cut, for each that does not."""
+    """Return the roots of the quadratics, (m, 2n); a missing root is 0, which does no harm."""
     constant, linear, square = np.moveaxis(coefficients, 2, 0)
     with np.errstate(all="ignore"):
-        # A sum of numbers of one sign loses no digits; the other root is from the product of both.
+        # Adding numbers of the same sign loses no digits; the product of the roots gives the other.
         bigger = -0.5 * (linear + np.copysign(np.sqrt(linear**2 - 4.0 * square * constant), linear))
         roots = np.hstack([bigger / square, constant / bigger])
     finite = np.where(np.isfinite(roots), roots, 0.0)
@@ -302,7 +304,7 @@ def _squared_distances(A: FloatArray, B: FloatArray, categorical: tuple[int, ...
 
 
 def _parts(X: FloatArray, cells_each: int) -> list[FloatArray]:
-    """Return points in groups that are compared at once, so that memory stays bounded."""
+    """Return points in groups small enough that comparing one at a time bounds the memory."""
     size = max(1, _CELLS // cells_each)
     return [X[start : start + size] for start in range(0, max(1, X.shape[0]), size)]
 

@@ -1,4 +1,4 @@
-"""Expected improvement and probability of improvement, as logarithms."""
+"""Log expected improvement (Ament et al. 2023) and log probability of improvement."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from calibrant.forecasts.base import Forecast
 
 @dataclass(frozen=True)
 class ExpectedImprovement(Pointwise):
-    """log E[(best − margin − Y)₊]: finite and with a gradient far from any improvement.
+    """Log expected improvement (log-EI, Ament et al. 2023): log E[(best − margin − Y)₊].
 
-    That is, of models with Gaussian forecasts, calibrated or not. Of others it may be −∞ there.
+    For models with Gaussian forecasts, calibrated or not, it is finite and has a gradient far from
+    any improvement, where EI itself underflows. For other models it may be −∞ there.
 
     Args:
-        margin: how much better an improvement must be to count, in the model's units.
+        margin: how much better than the best an improvement must be, in the model's units.
     """
 
     margin: float = 0.0
 
-    # Where doubt is large a shift in stds is large: it would make improvement avoid doubt.
+    # A shift is a multiple of the std: it would make EI avoid the points that are most uncertain.
     takes_shift: ClassVar[bool] = False
 
     def rule(self, residual: Forecast, best: float) -> Rule:
@@ -47,11 +48,11 @@ class ExpectedImprovement(Pointwise):
 
 @dataclass(frozen=True)
 class ProbabilityOfImprovement(Pointwise):
-    """log P(Y ≤ best − margin).
+    """Log probability of improvement: log P(Y ≤ best − margin).
 
     Args:
-        margin: how much better an improvement must be, in the model's units. Without one the
-            criterion would stay at the best point, where an improvement by nothing is likely.
+        margin: how much better than the best an improvement must be, in the model's units. Without
+            a margin the criterion stays near the best point, where tiny improvements are likely.
     """
 
     margin: float = 0.01

@@ -1,4 +1,4 @@
-"""Several objectives: the expected improvement of a Chebyshev scalarisation (ParEGO)."""
+"""ParEGO (Knowles 2006): expected improvement of a Chebyshev scalarisation of the objectives."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.models.protocol import FittedModel, GaussianBelief
 
-# Improvements at which scalarised beliefs are read: from far below to far above the std of
-# standardised outcomes, evenly in logarithm. A belief that is narrower than the way from one to the
-# next, a half of the improvement, is seen as a step.
+# The improvements s at which P(S ≤ best S − s) is evaluated: from far below to far above the std of
+# standardised outcomes, evenly spaced in log s. They are about half of s apart, so a belief that is
+# narrower than that looks like a step.
 _STEPS = np.geomspace(1e-3, 10.0, 24)
 _LOG_STEP = float(np.log(_STEPS[1] / _STEPS[0]))  # ds = s·d log s
 
@@ -50,12 +50,17 @@ def parego(
 
 
 def scalarised_improvement(beliefs: Sequence[Belief], weights: FloatArray) -> Criterion:
-    """Return the log expected improvement of the largest of several weighted outcomes.
+    """Return the log expected improvement of ParEGO's scalarised objective (Knowles 2006).
 
-    With the random weights w this is Chebyshev scalarisation: S = max_k w_k·(Y_k − ideal_k).
-    Beliefs about the outcomes are taken as independent, so that P(S ≤ s) is a product of
-    calibrated CDFs and the improvement the integral of that product. ``best`` of each belief is
-    the value its outcome has to fall below for S to reach the best S so far.
+    With random weights w, S = max_k w_k·(Y_k − ideal_k) is a Chebyshev scalarisation. ParEGO models
+    S itself; here each outcome Y_k has its own calibrated belief. The beliefs are taken as
+    independent, so that P(S ≤ s) is a product of calibrated CDFs, and the expected improvement is
+    the integral of that product.
+
+    Args:
+        beliefs: one per objective; ``best`` is the value that its outcome must not exceed for S to
+            reach the best S so far.
+        weights: w, one per objective.
     """
     reads = [curves(belief.residual) for belief in beliefs]
 

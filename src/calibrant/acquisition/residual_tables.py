@@ -1,10 +1,10 @@
-"""A residual prepared for many readings: log G, log h and their slopes at the cost of a look-up.
+"""Tables of a residual: log G, log h and their slopes at the cost of a look-up.
 
 For a location-scale forecast Y = mean + std·Z and a threshold v = (y − mean)/std,
 
     log P(Y ≤ y) = log G(v),    log E[(y − Y)₊] = log std + log h(v),    h′ = G,
 
-so two curves of one variable are all that an acquisition needs to know about a residual.
+so these two curves of one variable are all that an acquisition needs to know about a residual.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class GaussianCurves(Curves):
 
 
 class TabulatedCurves(Curves):
-    """The curves of any other residual: cubic pieces through its exact values and slopes.
+    """The curves of any other residual, by monotone cubic interpolation of exact values.
 
-    Knots are even in asinh(v): ``step`` apart in the middle, that share of their size in the tails,
-    where the logarithms grow like v².
+    Knots are even in asinh(v): in v they are ``step`` apart near 0, and apart by ``step`` times
+    their size in the tails, where the logarithms grow like v².
     """
 
     def __init__(self, residual: Forecast, step: float = 0.1) -> None:
@@ -63,21 +63,20 @@ class TabulatedCurves(Curves):
         self._t = np.arange(-half, half + 1) * step  # |v| up to 600,000
         v, stretch = np.sinh(self._t), np.cosh(self._t)  # stretch is dv/dt
         log_cdf, log_shortfall = log_ndtr(residual.score(v)), residual.log_shortfall(v)
-        # Where the residual puts no mass at all the curves would be −∞; stay on a steep line
-        # instead.
+        # Where the residual has no mass the curves would be −∞; a steep parabola replaces them.
         floor = -0.5 * v * v - 745.0
         log_cdf, log_shortfall = (
             np.where(np.isfinite(part), part, floor) for part in (log_cdf, log_shortfall)
         )
-        # h′ = G gives the exact slope of log h, except below a level that is played at −∞: there h
-        # counts it at −8.2, and the two do not belong together.
+        # h′ = G gives the exact slope of log h, except below a level that is played at −∞: h reads
+        # it at −8.2, so that G and h do not match there.
         exact = np.exp(np.minimum(log_cdf - log_shortfall, 600.0)) * stretch
         self._cdf = (log_cdf, monotone_slopes(log_cdf, np.gradient(log_cdf, step), step))
         self._shortfall = (log_shortfall, monotone_slopes(log_shortfall, exact, step))
 
     @property
     def shortfall_table(self) -> Reading:
-        """log h and its slope by t = asinh v at the knots."""
+        """The values of log h at the knots, and its slopes with respect to t = asinh v."""
         return self._shortfall
 
     def log_cdf(self, v: FloatArray) -> Reading:
@@ -87,7 +86,7 @@ class TabulatedCurves(Curves):
         return self._read(self._shortfall, v)
 
     def _read(self, curve: Reading, v: FloatArray) -> Reading:
-        """Return cubic Hermite interpolation of the curve, and its derivative by v."""
+        """Return the cubic Hermite interpolation of a curve, and its derivative by v."""
         t = np.clip(np.arcsinh(v), self._t[0], self._t[-1])
         place = (t - self._t[0]) / self._step
         left = np.minimum(place.astype(np.intp), self._t.size - 2)
@@ -104,9 +103,10 @@ class TabulatedCurves(Curves):
 
 
 def monotone_slopes(values: FloatArray, slopes: FloatArray, step: float) -> FloatArray:
-    """Return slopes with which cubic pieces never fall, as far as the values do not.
+    """Return slopes for a monotone cubic interpolation (Fritsch and Carlson 1980).
 
-    Up to three times the lesser of the two neighbouring secants is safe (Fritsch and Carlson).
+    A slope of at most three times the smaller of the two neighbouring secants keeps each cubic
+    piece non-decreasing where the values are.
     """
     secants = np.maximum(np.diff(values), 0.0) / step
     before, after = np.append(secants[:1], secants), np.append(secants, secants[-1:])
@@ -114,5 +114,5 @@ def monotone_slopes(values: FloatArray, slopes: FloatArray, step: float) -> Floa
 
 
 def curves(residual: Forecast) -> Curves:
-    """Return the curves of a residual: exact for a normal one, else from a table."""
+    """Return the curves of a residual: in closed form for a normal one, otherwise tabulated."""
     return GaussianCurves(residual) if isinstance(residual, Normal) else TabulatedCurves(residual)

@@ -1,4 +1,4 @@
-"""Thompson sampling: minimise one function drawn from the belief."""
+"""Thompson sampling: minimise one function drawn from the calibrated belief."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ from calibrant.models.protocol import GaussianBelief
 
 @dataclass(frozen=True)
 class Thompson(Acquisition):
-    """Minus one function drawn from the calibrated belief.
+    """Thompson sampling: minus one function drawn from the calibrated belief.
 
-    A Gaussian belief is drawn jointly at ``candidates`` points, the draws' marginals are
-    recalibrated, and the smoothest function through them is searched, with gradients. A model
-    without joint draws is drawn at each point by itself.
+    A Gaussian belief is drawn once and jointly at ``candidates`` random points (by a Cholesky
+    factor of their covariance), and the marginals of the draw are recalibrated. The function
+    searched is the posterior mean given these values: a smooth path through them, with gradients.
+    Any other model is drawn independently at each point, whenever the criterion is evaluated.
+
+    Args:
+        candidates: the number of points of the joint draw.
     """
 
     candidates: int = 256

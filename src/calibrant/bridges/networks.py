@@ -1,8 +1,9 @@
 """Neural networks as forecasting models. Needs torch (``calibrant[torch]``).
 
-Two ways to make a network doubt what it has not seen: several that disagree
-(:class:`DeepEnsemble`), or one whose last layer is a Bayesian linear regression
-(:class:`BayesianLastLayer`), which has gradients and leave-one-out scores.
+Two ways to give a network uncertainty about what it has not seen: deep ensembles, several networks
+that disagree (:class:`DeepEnsemble`, Lakshminarayanan et al. 2017), or DNGO, one network whose last
+layer is a Bayesian linear regression (:class:`BayesianLastLayer`, Snoek et al. 2015), which has
+gradients. Both have leave-one-out scores.
 
 Given the last hidden layer h, and outcomes v in the model's units, the regression is
 
@@ -39,29 +40,29 @@ from calibrant.models.gp import factor, inverse_factor
 from calibrant.models.likelihood import Priors
 from calibrant.models.protocol import Posterior
 
-_LEAST_VARIANCE = 1e-3  # of a member, whose likelihood is unbounded where it meets an outcome
-_RATIOS = np.geomspace(1e-6, 10.0, 200)  # of noise to signal: the evidence is flat between two
-_PARTS = 5  # of the outcomes, of which a network for leave-one-out scores does not see one
-_EXACT = 1e-6  # of the signal's variance: noise of a value of the function itself
+_LEAST_VARIANCE = 1e-3  # of a member: without it the likelihood is unbounded at an outcome
+_RATIOS = np.geomspace(1e-6, 10.0, 200)  # of noise to signal; between two the evidence is flat
+_PARTS = 5  # folds of the outcomes for leave-one-out scores; each network does not see one
+_EXACT = 1e-6  # share of the signal variance that counts as no noise, for exact function values
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeepEnsemble(Networks):
-    """Networks with Gaussian forecasts of their own, each from another start.
+    """A deep ensemble (Lakshminarayanan et al. 2017): networks trained from different starts.
 
-    Lakshminarayanan et al., "Simple and scalable predictive uncertainty estimation using deep
-    ensembles" (2017).
+    "Simple and scalable predictive uncertainty estimation using deep ensembles". Each member
+    forecasts a Gaussian, with its own mean and variance.
 
     Args:
-        members: how many there are.
+        members: the number of networks.
         hidden: widths of the hidden layers.
         frequency: how fast functions vary across the cube before training; 1 is smooth.
-        steps: of training, on all outcomes or 1,024 of them.
+        steps: training steps, each on all outcomes or 1,024 of them.
         rate: the learning rate, which falls linearly to zero.
-        decay: how fast weights decay, in parts of the rate.
-        outputs: the units to work in: "yeo-johnson", "box-cox", "log" or "standardise". Or a map
-            that is known already.
-        seed: of all chance; the same outcomes give the same ensemble.
+        decay: the weight decay, as a factor of the learning rate.
+        outputs: the output map: "yeo-johnson", "box-cox", "log" or "standardise", or a map that is
+            already fitted.
+        seed: of all random numbers; the same outcomes give the same ensemble.
         device: where torch computes: "cpu", or "cuda" for a GPU.
     """
 
@@ -90,7 +91,7 @@ class DeepEnsemble(Networks):
 
 @dataclass(frozen=True)
 class FittedEnsemble:
-    """The ensemble given outcomes."""
+    """A deep ensemble after ``fit``."""
 
     model: DeepEnsemble
     layers: Layers
@@ -104,13 +105,13 @@ class FittedEnsemble:
         return mapped(Normal(mean, std), self.outputs)
 
     def members(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return each member's means and variances, (members, m), in the model's units."""
+        """Return the means and variances of each member, (members, m), in the model's units."""
         return _members(self.layers, X)
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
-        """Return score and std of each outcome under ensembles that have not seen it.
+        """Return score and std of each outcome under an ensemble that has not seen it.
 
-        There is one for each fifth of the outcomes, all of them trained at once.
+        There is one ensemble per fifth of the outcomes, and all are trained at once.
         """
         part, size = np.arange(self.v.size) % _PARTS, self.model.members
         seen = np.repeat(part != np.arange(_PARTS)[:, None], size, axis=0)
@@ -136,20 +137,21 @@ def _mixed(means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatA
 
 @dataclass(frozen=True, kw_only=True)
 class BayesianLastLayer(Networks):
-    """A network trained by least squares, its last layer then a Bayesian linear regression.
+    """DNGO (Snoek et al. 2015): a network whose last layer is a Bayesian linear regression.
 
-    Snoek et al., "Scalable Bayesian optimization using deep neural networks" (2015), DNGO. The
-    variances of weights and noise are the most probable ones.
+    "Scalable Bayesian optimization using deep neural networks". The network is trained by least
+    squares; then its last layer is replaced by the regression, whose weight and noise variances are
+    the most probable ones (MAP).
 
     Args:
         hidden: widths of the hidden layers; the last is the number of features.
         frequency: how fast functions vary across the cube before training; 1 is smooth.
-        steps: of training, on all outcomes or 1,024 of them.
+        steps: training steps, each on all outcomes or 1,024 of them.
         rate: the learning rate, which falls linearly to zero.
-        decay: how fast weights decay, in parts of the rate.
-        outputs: the units to work in: "yeo-johnson", "box-cox", "log" or "standardise". Or a map
-            that is known already.
-        seed: of all chance; the same outcomes give the same network.
+        decay: the weight decay, as a factor of the learning rate.
+        outputs: the output map: "yeo-johnson", "box-cox", "log" or "standardise", or a map that is
+            already fitted.
+        seed: of all random numbers; the same outcomes give the same network.
         device: where torch computes: "cpu", or "cuda" for a GPU.
     """
 
@@ -197,7 +199,7 @@ class FittedLastLayer:
 
     def posterior(self, X: ArrayLike) -> Posterior:
         """Return mean and std of the function, without noise, in the model's units."""
-        X = validate.finite("X", X).copy()  # the caller may write to it before the pullback
+        X = validate.finite("X", X).copy()  # the caller may overwrite it before the pullback
         phi = _features(self.layers, X)[0]
         spread = phi @ self.W.T
         std = np.sqrt(np.einsum("ij,ij->i", spread, spread))
@@ -221,10 +223,10 @@ class FittedLastLayer:
         return np.asarray(self.Phi @ self.weights)
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
-        """Return score and std of each outcome given all others, signal and noise as they are.
+        """Return score and std of each outcome given all others, with unchanged signal and noise.
 
-        Features that were trained on an outcome forecast it too well: new ones would have scores
-        twice as large. So the features are those of other networks, which have not seen it.
+        Features trained on an outcome forecast it too well: scores of new outcomes would be twice
+        as large. So the features come from other networks, which have not seen the outcome.
         """
         part = np.arange(self.v.size) % _PARTS
         layers = self.model._network(self.X, self.v, part != np.arange(_PARTS)[:, None])
@@ -245,16 +247,16 @@ class FittedLastLayer:
         *,
         std: FloatArray | float | None = None,
     ) -> FittedLastLayer:
-        """Return the belief after ``values`` in the model's units; by default its own means.
+        """Return the belief conditioned on ``values`` at X, in the model's units.
 
-        They are outcomes, with noise; or, where ``std`` says how far they may be from the
-        function, more or less sure than that. At 0 they are the function's own.
+        By default the values are the belief's own means. They count as outcomes with the model's
+        noise, or with noise of the given ``std``; with 0 they are exact values of the function.
         """
         if X.shape[0] == 0:
             return self
         phi = _features(self.layers, X)[0]
         values = phi @ self.weights if values is None else values
-        # A row that is k times as large, with the same noise, has a kth of it.
+        # Multiplying a row and its value by k divides its noise std by k.
         larger = np.ones(X.shape[0])
         if std is not None:
             least = min(self.noise, _EXACT * self.signal)
@@ -267,18 +269,19 @@ class FittedLastLayer:
         )
 
     def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:
-        """Return a joint draw of the function at X, made of standard normal ``seed_scores``."""
+        """Return a joint draw of the function at X, from standard normal ``seed_scores``."""
         phi = _features(self.layers, X)[0]
         spread = phi @ self.W.T
         return np.asarray(phi @ self.weights + factor(spread @ spread.T, self.signal) @ seed_scores)
 
 
 def _most_probable(Phi: FloatArray, v: FloatArray) -> tuple[float, float]:
-    """Return signal and noise, by the evidence v ~ N(0, signal·ΦΦᵀ + noise·I) and beliefs.
+    """Return the most probable (MAP) variances of signal and noise.
 
-    Given the ratio of noise to the function's mean variance ``size``·signal, the best signal has a
-    closed form. It is believed, as of a Gaussian process, that the ratio is small; and, as if one
-    more outcome had been seen, that the variance is about 1: equal outcomes would say that it is 0.
+    The evidence is v ~ N(0, signal·ΦΦᵀ + noise·I). Given the ratio of noise to the function's mean
+    variance ``size``·signal, the best signal has a closed form. The prior of the ratio is that of a
+    Gaussian process, which favours little noise. The prior of the variance is one
+    pseudo-observation of variance 1; without it, equal outcomes would give a variance of 0.
     """
     median, width = Priors().noise
     size = float(np.einsum("ij,ij->i", Phi, Phi).mean())
@@ -301,7 +304,7 @@ def _gaussians(out: Any) -> tuple[Any, Any]:
 
 
 def _features(layers: Layers, X: ArrayLike) -> FloatArray:
-    """Return a one and the last hidden layer of each network, (members, n, p)."""
+    """Return the features of each network, a 1 and its last hidden layer, (members, n, p)."""
     with torch.no_grad():
         h = hidden_layer(layers, points(layers, X)).cpu().numpy()
     return np.concatenate([np.ones((*h.shape[:2], 1)), h], axis=2)

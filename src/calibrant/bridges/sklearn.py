@@ -4,10 +4,10 @@
 GaussianRegressor      any regressor with ``predict(X, return_std=True)``: Gaussian processes,
                        Bayesian ridge
 Forest                 random forests and extra trees: quantiles of the outcomes in the leaves
-QuantileRegressors     one regressor a level; :func:`boosted_quantiles` makes them by boosting
+QuantileRegressors     one regressor per level, such as :func:`boosted_quantiles`
 =====================  =======================================================================
 
-They forecast streams, and they are models of a search: ``CalibratedSampler(model=Forest())``.
+They can forecast streams, and they can model a search: ``CalibratedSampler(model=Forest())``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from calibrant.forecasts.normal import Normal
 from calibrant.forecasts.output_maps.power import MonotoneMap, Outputs, fit_map
 from calibrant.forecasts.quantiles import Quantiles
 
-# The least std, as a share of that of outcomes: a regressor that is certain is so by rounding.
+# The smallest std, as a share of the outcomes' std: complete certainty can only be rounding.
 _LEAST_STD = 1e-6
 
 
@@ -44,11 +44,11 @@ class GaussianRegressor:
     """A regressor with ``predict(X, return_std=True)``, such as BayesianRidge: Normal forecasts.
 
     Args:
-        regressor: the scikit-learn estimator; ``fit`` clones it and leaves it as it is. One that
-            is fitted already can ``predict`` at once.
-        outputs: the units that it is fitted in, as of
+        regressor: the scikit-learn estimator; ``fit`` clones it and leaves it unchanged. One that
+            is already fitted can ``predict`` at once.
+        outputs: the output map whose units it is fitted in, as for
             :class:`~calibrant.models.gp.GaussianProcess`; a kernel with a fixed variance needs
-            outcomes of that size.
+            outcomes of matching size.
     """
 
     regressor: Any
@@ -56,7 +56,7 @@ class GaussianRegressor:
 
     def __post_init__(self) -> None:
         arguments = inspect.signature(self.regressor.predict).parameters
-        passes_on = any(a.kind is a.VAR_KEYWORD for a in arguments.values())  # as a pipeline does
+        passes_on = any(a.kind is a.VAR_KEYWORD for a in arguments.values())  # such as a pipeline
         if "return_std" not in arguments and not passes_on:
             raise TypeError(
                 f"{type(self.regressor).__name__}.predict has no `return_std`; for regressors of "
@@ -65,7 +65,10 @@ class GaussianRegressor:
         if not isinstance(self.outputs, MonotoneMap):
             outputs = validate.choice("outputs", Outputs, self.outputs)
             if outputs is Outputs.TANH:
-                raise ValueError('`outputs="tanh"` is learned with the model, which is not ours.')
+                raise ValueError(
+                    '`outputs="tanh"` is fitted together with a GaussianProcess of calibrant; '
+                    "a scikit-learn regressor needs another output map."
+                )
             object.__setattr__(self, "outputs", outputs)
 
     def fit(self, X: FloatArray, y: FloatArray) -> GaussianRegressor:
@@ -83,22 +86,22 @@ class GaussianRegressor:
             _one_each(self.regressor, name, part, len(X))
         if isinstance(self.outputs, MonotoneMap):
             return mapped(Normal(mean, np.maximum(std, _LEAST_STD)), self.outputs)
-        # One that came fitted was fitted to outcomes as they are, of whatever size.
+        # A regressor that came fitted was fitted to raw outcomes, which may have any size.
         return Normal(mean, np.maximum(std, np.finfo(float).tiny))
 
     def _mean_and_std(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean, std = self.regressor.predict(X, return_std=True)
-        # The variance of noise of a GaussianProcessRegressor is part of a forecast of outcomes;
-        # scikit-learn leaves it out of the std.
+        # A forecast of outcomes includes the noise of a GaussianProcessRegressor (its ``alpha``),
+        # which scikit-learn leaves out of the std.
         return mean, np.hypot(std, _noise(self.regressor)) if _is_process(self.regressor) else std
 
 
 @dataclass(frozen=True)
 class FittedProcess(GaussianRegressor):
-    """A fitted GaussianProcessRegressor, which has its leave-one-out scores in closed form."""
+    """A fitted GaussianProcessRegressor, which has leave-one-out scores in closed form."""
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
-        """Return score and std of each outcome given all others, hyper-parameters as they are."""
+        """Return score and std of each outcome given all others, keeping hyper-parameters."""
         process = self.regressor
         inverse = solve_triangular(process.L_, np.eye(process.L_.shape[0]), lower=True)
         stds = 1.0 / np.sqrt(np.einsum("ji,ji->i", inverse, inverse))
@@ -106,31 +109,31 @@ class FittedProcess(GaussianRegressor):
 
 
 def _is_process(regressor: Any) -> bool:
-    """Whether a regressor is a GaussianProcessRegressor that has been fitted."""
+    """Whether a regressor is a fitted GaussianProcessRegressor."""
     return hasattr(regressor, "L_")
 
 
 def _own_unit(process: Any) -> float:
-    """Return what a process itself divides outcomes by, with ``normalize_y``."""
+    """Return the std by which a process itself divides outcomes, with ``normalize_y``."""
     return float(np.ravel(process._y_train_std)[0])
 
 
 def _noise(process: Any) -> float:
-    """Return the std of noise that a process was told of."""
+    """Return the noise std that a process was given as ``alpha``."""
     return float(np.sqrt(np.mean(process.alpha))) * _own_unit(process)
 
 
 @dataclass(frozen=True)
 class QuantileRegressors:
-    """One regressor a level, such as gradient boosting with the quantile loss: a quantile table.
+    """One regressor per level, such as gradient boosting with the quantile loss.
 
-    Regressors fitted level by level may cross; crossing quantiles are sorted, which never
-    increases their pinball loss. Where all levels agree, they are set apart by a millionth of the
-    outcomes' std.
+    Regressors fitted level by level may cross. Crossing quantiles are sorted, which never increases
+    their pinball loss (Chernozhukov et al. 2010). Where all levels agree, they are spread out by a
+    millionth of the outcomes' std.
 
     Args:
         regressors: level → scikit-learn estimator of that quantile, at least two.
-        size: what outcomes were divided by before the fit (state).
+        size: the number by which outcomes were divided before the fit (state).
         unit: the std of the outcomes after that (state).
     """
 
@@ -169,7 +172,7 @@ def boosted_quantiles(
     """Return gradient boosting for the quantiles at some levels, sized for tens of outcomes.
 
     Args:
-        levels: of the quantiles.
+        levels: the levels of the quantiles.
         settings: of scikit-learn's GradientBoostingRegressor; by default 20 trees, rate 0.25.
     """
     chosen = {"n_estimators": 20, "learning_rate": 0.25, "random_state": 0, **settings}
@@ -179,23 +182,24 @@ def boosted_quantiles(
 
 
 def _default_forest() -> RandomForestRegressor:
-    # Leaves of three and half of the inputs a split: trees that differ, which makes them doubt.
+    # Leaves of at least three, and half of the inputs per split: trees differ, so spread is wider.
     return RandomForestRegressor(100, min_samples_leaf=3, max_features=0.5, random_state=0)
 
 
 @dataclass(frozen=True)
 class Forest:
-    """A forest that forecasts by the outcomes in its leaves (Meinshausen's regression forest).
+    """A quantile regression forest (Meinshausen 2006): quantiles of the outcomes in its leaves.
 
     Each tree spreads its vote evenly over the outcomes in the leaf that a point falls into;
-    together the votes are a distribution. A forest of bootstrap samples scores each outcome by the
-    trees that have not seen it, at no further fit.
+    together the votes form a distribution. A forest of bootstrap samples scores each outcome by the
+    trees that have not seen it (out-of-bag), without further fits.
 
     Args:
         regressor: a RandomForestRegressor or ExtraTreesRegressor; ``fit`` clones it.
-        least_spread: std of a Gaussian added to the quantiles, as a share of that of outcomes:
-            equal outcomes in all leaves are no proof of no noise.
-        most_outcomes: how many a search gives it; each is compared with each, tree by tree.
+        least_spread: std of a Gaussian added to the quantiles, as a share of the outcomes' std,
+            because equal outcomes in all leaves do not prove that there is no noise.
+        most_outcomes: the most outcomes that a search gives it; each is compared with every other,
+            tree by tree.
     """
 
     regressor: Any = field(default_factory=_default_forest)
@@ -221,15 +225,15 @@ class Forest:
 
 
 _LEVELS = np.arange(1, 20) / 20
-# Leaves hold nothing beyond the best outcome, but a search must be able to hope for it: from 5 %
-# and 95 % on the tails are those of a Gaussian with the spread of the whole.
-_TAIL = 3.5  # the normal score where such a tail is pinned down
+# Leaves hold nothing better than the best outcome, but a search must be able to expect it: below
+# 5 % and above 95 % the tails are those of a Gaussian with the spread of the whole distribution.
+_TAIL = 3.5  # the normal score at which such a tail is tabulated
 _WITH_TAILS = np.array([ndtr(-_TAIL), *_LEVELS, ndtr(_TAIL)])
 
 
 @dataclass(frozen=True)
 class FittedForest:
-    """A forest and the leaves that its outcomes are in."""
+    """A fitted forest, and the leaves that its outcomes fall into."""
 
     regressor: Any
     leaves: np.ndarray  # (n, trees)
@@ -258,7 +262,7 @@ class FittedForest:
             chosen &= outcomes
             votes += chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)
         total = votes.sum(axis=1, keepdims=True)
-        # Nothing beside it in any leaf: one outcome is as good a forecast as another.
+        # If no leaf holds another outcome, all outcomes are equally good forecasts.
         return np.where(total > 0.0, votes / np.where(total > 0.0, total, 1.0), 1.0 / self.v.size)
 
     def _quantiles(self, votes: FloatArray) -> Quantiles:
@@ -278,12 +282,12 @@ class FittedForest:
 
 @dataclass(frozen=True)
 class FittedBaggedForest(FittedForest):
-    """A forest of bootstrap samples: each tree has outcomes that it has not seen."""
+    """A forest of bootstrap samples, in which each tree has out-of-bag outcomes."""
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
-        """Return score and std of each outcome, as forecast by the trees that were fitted without.
+        """Return score and std of each outcome under the trees that have not seen it.
 
-        An outcome that all trees have seen, as happens in small forests, is not scored.
+        An outcome that all trees have seen, which happens in small forests, is not scored.
         """
         unseen = np.ones(self.leaves.shape, dtype=bool)
         for tree, rows in enumerate(self.regressor.estimators_samples_):
@@ -295,7 +299,7 @@ class FittedBaggedForest(FittedForest):
 
 
 def _size(y: FloatArray) -> float:
-    """Return what to divide outcomes by, so that their squares neither overflow nor vanish."""
+    """Return a divisor of outcomes, so that their squares neither overflow nor underflow."""
     return float(np.abs(y).max()) or 1.0
 
 
@@ -305,11 +309,11 @@ def _unit(v: FloatArray) -> float:
 
 
 def _one_each(regressor: Any, name: str, values: Any, count: int) -> FloatArray:
-    """Return what a regressor says, if it is one finite number a point."""
+    """Return the output of a regressor, or raise if it is not one finite number per point."""
     found = np.asarray(values, dtype=float)
     if found.shape != (count,):
         raise ValueError(
-            f"{type(regressor).__name__} must forecast one {name} a point, of shape ({count},), "
+            f"{type(regressor).__name__} must forecast one {name} per point, of shape ({count},), "
             f"but got shape {found.shape}; fit it to 1-D outcomes."
         )
     if not np.all(np.isfinite(found)):

@@ -1,7 +1,7 @@
-"""Small networks on torch, several trained at once as batched matrices.
+"""Small torch networks, several trained at once as batched matrices.
 
-Layers are sines of weighted sums: the size of the first weights says beforehand how fast functions
-vary, as a lengthscale does.
+Activations are sines: like a lengthscale, the size of the first layer's weights sets in advance how
+fast functions vary.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from calibrant.core.typing import FloatArray
 from calibrant.forecasts.output_maps.power import MonotoneMap, Outputs
 
 try:
-    import torch as torch  # networks.py has it from here, with the message below
+    import torch as torch  # networks.py imports it from here, for the message below
 except ImportError as error:
     raise ImportError("Neural networks need torch: pip install 'calibrant[torch]'.") from error
 
-_BATCH = 1024  # rows a step; fewer outcomes are all seen in each
+_BATCH = 1024  # rows per training step; if there are fewer outcomes, each step uses all
 _MOMENTUM, _MEMORY = 0.9, 0.999  # Adam's
 
-Layers = tuple[Any, ...]  # tensors (members, 1 + inputs, outputs), biases on top of weights
+Layers = tuple[Any, ...]  # tensors (members, 1 + inputs, outputs), the biases in row 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Networks:
-    """How networks are trained, several at once as batched matrices."""
+    """The settings and the training of networks, several at once as batched matrices."""
 
     hidden: tuple[int, ...]
     frequency: float = 3.0
@@ -53,13 +53,16 @@ class Networks:
         if not isinstance(self.outputs, MonotoneMap):
             object.__setattr__(self, "outputs", validate.choice("outputs", Outputs, self.outputs))
         if self.outputs is Outputs.TANH:
-            raise ValueError('A Gaussian process learns `outputs="tanh"`; a network needs another.')
+            raise ValueError(
+                '`outputs="tanh"` is fitted together with a GaussianProcess; a network needs '
+                "another output map."
+            )
         try:
             torch.zeros(1, dtype=torch.float64, device=self.device).cpu()
         except (AssertionError, RuntimeError, TypeError) as error:
             raise ValueError(
                 f"`device` must be one that torch can use here with float64, but got "
-                f'{self.device!r}; device="cpu" is always there.'
+                f'{self.device!r}; device="cpu" always works.'
             ) from error
 
     def trained(
@@ -70,15 +73,15 @@ class Networks:
         loss: Callable[[Any, Any], Any],
         seen: np.ndarray,
     ) -> Layers:
-        """Return networks that make the mean loss small of the rows they see, by AdamW.
+        """Return networks trained by AdamW to minimise the mean loss over the rows they see.
 
         Args:
-            X, v: inputs and outcomes, in the model's units.
-            heads: outputs of a network.
+            X, v: inputs, and outcomes in the model's units.
+            heads: the number of outputs of a network.
             loss: from outputs (members, rows, heads) and outcomes to losses (members, rows).
             seen: which rows each member sees, (members, n).
         """
-        # All chance is numpy's: the same on each device, and torch's own stays the user's.
+        # Random numbers come from NumPy: the same on each device, without touching torch's seed.
         rng = np.random.default_rng([self.seed, v.size])
         members, sizes = seen.shape[0], (X.shape[1], *self.hidden, heads)
         start = [rng.standard_normal((members, 1 + a, b)) for a, b in pairwise(sizes)]
@@ -105,7 +108,7 @@ class Networks:
                 losses = w * loss(last_layer(layers(), x), t)
                 (gradient,) = torch.autograd.grad(losses.mean(dim=1).sum(), theta)
                 rate = self.rate * (1.0 - step / self.steps)
-                # By hand: torch.optim takes a second to import what compiles it.
+                # AdamW by hand: importing torch.optim, with its compiler, takes a second.
                 with torch.no_grad():
                     slope.lerp_(gradient, 1.0 - _MOMENTUM)
                     square.lerp_(gradient**2, 1.0 - _MEMORY)
@@ -127,12 +130,12 @@ def hidden_layer(layers: Layers, x: Any) -> Any:
 
 
 def last_layer(layers: Layers, x: Any) -> Any:
-    """Return what the last layer makes of it, (members, n, heads)."""
+    """Return the outputs of the last layer, (members, n, heads)."""
     return torch.baddbmm(layers[-1][:, :1], hidden_layer(layers, x), layers[-1][:, 1:])
 
 
 def points(layers: Layers, X: ArrayLike) -> Any:
-    """Return points of the shape (m, d) that they must have, where the layers are."""
+    """Return validated points (m, d) on the device of the layers."""
     points, columns = np.atleast_2d(validate.finite("X", X)), layers[0].shape[1] - 1
     if points.ndim != 2 or points.shape[1] != columns:
         raise ValueError(f"`X` must have {columns} columns, but got shape {points.shape}.")
@@ -141,4 +144,4 @@ def points(layers: Layers, X: ArrayLike) -> Any:
 
 def tensor(array: np.ndarray, device: Any) -> Any:
     """Return an array on a device."""
-    return torch.tensor(np.ascontiguousarray(array), device=device)  # torch takes no other strides
+    return torch.tensor(np.ascontiguousarray(array), device=device)  # as torch requires

@@ -1,4 +1,4 @@
-"""Forecasts and outcomes in CSV files: what `calibrant recalibrate` reads and writes."""
+"""The CSV files of forecasts and outcomes that `calibrant recalibrate` reads and writes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _QUANTILE_COLUMN = re.compile(r"q(\d*\.?\d+(?:[eE][-+]?\d+)?)")
 
 
 def read_forecasts(path: Path) -> tuple[Forecast, FloatArray]:
-    """Read one forecast a row, in the order of time, and the outcomes, NaN where still to come.
+    """Read one forecast per row, in the order of time, and the outcomes, NaN where not yet known.
 
     The header names ``y`` and either ``mean`` and ``std``, or quantiles ``q0.05, q0.5, …``.
-    Other columns are left alone.
+    Other columns are ignored.
     """
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:  # -sig: spreadsheets add a mark
+        with path.open(newline="", encoding="utf-8-sig") as file:  # spreadsheets add a BOM
             reader = csv.DictReader(file)
             header = [name.strip() for name in reader.fieldnames or []]
             reader.fieldnames = header
@@ -34,8 +34,8 @@ def read_forecasts(path: Path) -> tuple[Forecast, FloatArray]:
     for line, row in rows:
         if None in row:
             raise ValueError(
-                f"{path}, line {line} has more fields than the header; numbers are written with a "
-                "decimal point."
+                f"{path}, line {line} has more fields than the header; write numbers with a "
+                "decimal point, not a comma."
             )
     repeated = {name for name in header if header.count(name) > 1}
     if repeated:
@@ -66,7 +66,9 @@ def read_forecasts(path: Path) -> tuple[Forecast, FloatArray]:
     y = column("y", empty_allowed=True)
     known = np.flatnonzero(np.isfinite(y))
     if known.size and known[-1] != known.size - 1:
-        raise ValueError(f"{path}: rows with an empty y must come last, outcomes arrive in order.")
+        raise ValueError(
+            f"{path}: rows with an empty y must come last, because outcomes arrive in order."
+        )
     if {"mean", "std"} <= set(header):
         return Normal(column("mean"), column("std")), y
     matches = [match for name in header if (match := _QUANTILE_COLUMN.fullmatch(name))]
@@ -83,10 +85,10 @@ def read_forecasts(path: Path) -> tuple[Forecast, FloatArray]:
 def write_quantiles(
     path: Path, y: FloatArray, levels: Sequence[float], quantiles: FloatArray
 ) -> None:
-    """Write outcomes and calibrated quantiles, one row a forecast."""
+    """Write outcomes and calibrated quantiles, one row per forecast."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        # To twelve digits: 0.1 + 0.2 is meant to be 0.3.
+        # Twelve digits, so that a level of 0.1 + 0.2 is named 0.3.
         names = [np.format_float_positional(float(f"{p:.12g}"), trim="-") for p in levels]
         writer.writerow(["y", *(f"q{name}" for name in names)])
         for outcome, row in zip(y.tolist(), quantiles.tolist(), strict=True):

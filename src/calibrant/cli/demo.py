@@ -5,9 +5,8 @@ each, and the progress of the disease a year later; the data ships with scikit-l
 of a boosted-tree regressor are tuned for the root mean square error in five-fold cross-validation.
 
 *Stream*: weekly CO₂ at Mauna Loa, 1958 to 2001; the data ships with statsmodels. An autoregression
-is fitted once, to the first ten years, and then used for 34 more without being touched: the usual
-life of a forecasting model. CO₂ grows faster and faster, and its Gaussian intervals stop holding
-what they promise.
+is fitted once, to the first ten years, and used for 34 more without being refitted, as forecasting
+models often are. CO₂ grows faster and faster, so its Gaussian intervals lose their coverage.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from calibrant.studies.space_text import parse_space
 TITLE = "Boosted trees on the diabetes data: cross-validated RMSE"
 TRIALS = 40
 
-_LAGS = (1, 2, 52, 53)  # the last two weeks, and the same two weeks a year ago
+_LAGS = (1, 2, 52, 53)  # the last two weeks, and two weeks of a year ago
 _TRAINING_WEEKS = 520
 
 
@@ -53,7 +52,7 @@ def demo(
         Demo,
         typer.Argument(help="tuning: a model on real data; stream: real forecasts, recalibrated."),
     ] = Demo.TUNING,
-    report: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("report.html"),
+    report: Annotated[Path, typer.Option(help="HTML report to write.")] = Path("report.html"),
 ) -> None:
     """Tune a model on real data (or recalibrate real forecasts) and write a report."""
     try:
@@ -114,7 +113,7 @@ def boosted_trees() -> Callable[[dict[str, Any]], float]:
 
     def error_of(settings: dict[str, Any]) -> float:
         model = HistGradientBoostingRegressor(**settings, early_stopping=False, random_state=0)
-        with threadpool_limits(1):  # on data this small, threads wait for each other
+        with threadpool_limits(1):  # with data this small, threads only wait for each other
             scores = cross_val_score(model, X, y, cv=folds, scoring="neg_mean_squared_error")
         return float(np.sqrt(-scores.mean()))
 
@@ -123,7 +122,7 @@ def boosted_trees() -> Callable[[dict[str, Any]], float]:
 
 @dataclass(frozen=True)
 class Stream:
-    """Forecasts made before their outcomes, with the times at which they came due."""
+    """Forecasts made before their outcomes, and the times of the outcomes."""
 
     name: str
     times: np.ndarray
@@ -147,7 +146,7 @@ def co2_stream() -> Stream:
 def autoregression(
     series: FloatArray, lags: tuple[int, ...], training: int
 ) -> tuple[Normal, FloatArray]:
-    """Fit y_t = a + Σ b_l·y_{t−l} to the first values; forecast the others one step ahead."""
+    """Fit y_t = a + Σ b_l·y_{t−l} to the first values, and forecast the others one step ahead."""
 
     def design(times: np.ndarray) -> FloatArray:
         return np.column_stack([np.ones(times.size), *(series[times - lag] for lag in lags)])

@@ -1,4 +1,4 @@
-"""A running study on the terminal: its last trials, the best, and whether intervals held."""
+"""A running study on the terminal: its latest trials, the best one, and whether intervals held."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from calibrant.studies.review import COVERAGE, Review
 from calibrant.studies.runner import ERROR_KEY, Listener, evaluated
 
 _ROWS = 8  # trials in the table
-_WIDEST = 32  # characters of why a trial failed, in the table
+_WIDEST = 32  # characters shown of a value, or of the reason why a trial failed
 
 
 @contextmanager
 def live_table(study: Study, n_trials: int, console: Console) -> Iterator[Listener]:
-    """Show a study while it runs; where there is no terminal, print a line for each trial."""
+    """Show a study while it runs; without a terminal, print one line per trial."""
     bar = Progress(
         TextColumn("trials"),
         BarColumn(),
@@ -37,7 +37,7 @@ def live_table(study: Study, n_trials: int, console: Console) -> Iterator[Listen
         yield lambda study, trial: console.print(_line(study, trial), soft_wrap=True)
         return
 
-    def picture() -> Group:  # drawn by the clock, so that what is running is seen
+    def picture() -> Group:  # redrawn by a timer, so that running trials are shown too
         return Group(_table(study), bar)
 
     with Live(get_renderable=picture, console=console, refresh_per_second=2):
@@ -45,7 +45,7 @@ def live_table(study: Study, n_trials: int, console: Console) -> Iterator[Listen
 
 
 def print_review(review: Review, console: Console) -> None:
-    """Print the best setting, its interval, and how often intervals given beforehand held."""
+    """Print the best setting, its interval, and how often the earlier intervals held."""
     settings = ", ".join(f"{name}={value!r}" for name, value in review.best_params.items())
     console.print(f"Best: {review.best_value:.6g} in trial {review.best_number}")
     console.print(f"  {settings}", soft_wrap=True)
@@ -71,7 +71,7 @@ def _table(study: Study) -> Table:
     best = _best(study, trials)
     title = "no result yet" if best is None else f"best {best.value:.6g} (trial {best.number})"
     table = Table("trial", "settings", "value", title=title)
-    # One line a trial, whatever it says; where there is little room, settings are what is cut.
+    # One line per trial in any case; if space is short, the settings are cut.
     trial_column, _, value_column = table.columns
     trial_column.no_wrap = value_column.no_wrap = True
     started = [trial for trial in trials if trial.state != TrialState.WAITING]

@@ -1,4 +1,4 @@
-"""The command line: parsing and printing only."""
+"""The command-line application, which combines the commands."""
 
 from __future__ import annotations
 

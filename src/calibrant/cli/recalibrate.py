@@ -1,4 +1,4 @@
-"""``calibrant recalibrate``: a file of forecasts in, calibrated quantiles out."""
+"""``calibrant recalibrate``: read a file of forecasts, write calibrated quantiles."""
 
 from __future__ import annotations
 
@@ -37,19 +37,23 @@ def recalibrate(
     forecasts: Annotated[
         Path,
         typer.Argument(
-            help="CSV with a header, one row a forecast in the order of time: the columns y, mean "
-            "and std, or y and quantile columns named q0.05, q0.5, … Rows with an empty y are "
-            "forecasts still to come due: they are calibrated with all outcomes above them."
+            help="CSV with a header and one row per forecast, in the order of time. Columns: y, "
+            "mean and std, or y and quantiles named q0.05, q0.5, … Rows with an empty y are "
+            "forecasts without an outcome yet; they are calibrated with all outcomes above them."
         ),
     ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="CSV of calibrated quantiles to write.")
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="HTML page to write.")] = None,
-    kind: Annotated[Kind, typer.Option(help="Which recalibrator.")] = Kind.ONLINE,
-    rate: Annotated[float, typer.Option(help="Step size: online and chain.")] = 0.01,
+    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
+    kind: Annotated[Kind, typer.Option(help="Which recalibrator to use.")] = Kind.ONLINE,
+    rate: Annotated[float, typer.Option(help="Step size, for online and chain.")] = 0.01,
     strength: Annotated[
-        float, typer.Option(help="Trust in the model, in outcomes: chain, leader, gaussian.")
+        float,
+        typer.Option(
+            help="How many outcomes the trust in the model is worth, for chain, leader and "
+            "gaussian."
+        ),
     ] = 10.0,
     levels: Annotated[
         str, typer.Option(help="Levels of the calibrated quantiles to write.")
@@ -57,12 +61,12 @@ def recalibrate(
     state: Annotated[
         Path | None,
         typer.Option(
-            help="JSON file with the recalibrator: read if it exists, then written. Rows may be "
-            "learned from once: give it new ones only."
+            help="JSON file of the recalibrator: read if it exists, then written. A row may be "
+            "learned from only once, so pass only new rows."
         ),
     ] = None,
 ) -> None:
-    """Recalibrate a file of forecasts and outcomes, in order, and say what it changed."""
+    """Recalibrate a file of forecasts and outcomes, in order, and print what it changed."""
     try:
         wanted = _parse_levels(levels)
         for path in (output, report, state):
@@ -73,8 +77,8 @@ def recalibrate(
         seen = int(np.isfinite(y).sum())
         if learned and learned == _fingerprint(forecast, y, min(learned["rows"], seen)):
             raise ValueError(
-                f"{state} has learned from the first {learned['rows']} outcomes of {forecasts} "
-                "already; give it the rows that came after them, or go through all without --state."
+                f"{state} has already learned from the first {learned['rows']} outcomes of "
+                f"{forecasts}; pass only the rows after them, or run all rows without --state."
             )
         if report is not None and not seen:
             raise ValueError("A report needs at least one row with an outcome y.")
@@ -90,7 +94,7 @@ def recalibrate(
         if report is not None:
             console.print(f"Report: {write_stream_report(result, report, forecasts.name)}")
         if state is not None:
-            # Last of all, and in one stroke: a run that fails must not be learned from twice.
+            # Last and atomically: rows of a run that fails must not be learned from twice.
             part = state.with_name(state.name + ".part")
             stored = recalibrator.to_dict()
             if seen or learned:
@@ -115,7 +119,7 @@ def _parse_levels(text: str) -> list[float]:
 def _new(kind: Kind, rate: float, strength: float, levels: FloatArray) -> Recalibrator:
     match kind:
         case Kind.ONLINE:
-            return calibrant.OnlineRecalibrator(levels, rate)  # the promise at every level written
+            return calibrant.OnlineRecalibrator(levels, rate)  # guaranteed at every level written
         case Kind.CHAIN:
             return calibrant.ChainRecalibrator(
                 calibrant.GaussianRecalibrator(strength), calibrant.OnlineRecalibrator(levels, rate)
@@ -129,7 +133,7 @@ def _new(kind: Kind, rate: float, strength: float, levels: FloatArray) -> Recali
 
 
 def _load(state: Path | None) -> tuple[Recalibrator, dict[str, Any] | None] | None:
-    """Return the stored recalibrator, and which rows it has learned from in the last run."""
+    """Return the stored recalibrator, and the fingerprint of the rows of its last run."""
     if state is None or not state.exists():
         return None
     try:
@@ -137,12 +141,12 @@ def _load(state: Path | None) -> tuple[Recalibrator, dict[str, Any] | None] | No
     except ValueError as error:
         raise ValueError(f"{state} is not a JSON file: {error}") from None
     recalibrator = calibrant.recalibrator_from_dict(stored)
-    console.print(f"Going on with {recalibrator!r}; --kind, --rate and --strength do not apply.")
+    console.print(f"Resuming {recalibrator!r}; --kind, --rate and --strength do not apply.")
     return recalibrator, stored.get("learned")
 
 
 def _fingerprint(forecast: Forecast, y: FloatArray, rows: int) -> dict[str, Any]:
-    """Return what tells the first rows from others."""
+    """Return a fingerprint that tells whether two files begin with the same rows."""
     table = np.column_stack([y[:rows], forecast[:rows].quantile([[0.25], [0.75]]).T])
     return {"rows": rows, "sha256": hashlib.sha256(table.round(9).tobytes()).hexdigest()}
 
@@ -167,7 +171,7 @@ def replay_with_progress(
 
 
 def print_summary(replay: Replay) -> None:
-    """Print how a stream scored, raw and calibrated."""
+    """Print the metrics of a stream, raw and calibrated."""
     summary = replay.summary()
     table = Table("score", "raw", "calibrated", title=f"{replay.y.size} outcomes")
     for name, before in summary["raw"].items():

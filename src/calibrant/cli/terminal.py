@@ -1,4 +1,4 @@
-"""The terminal: where commands print, show progress, and how they end when something is wrong."""
+"""The terminal: how commands print, show progress, and end with an error."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 console = Console(markup=False, highlight=False)  # file names are not markup
 errors = Console(markup=False, highlight=False, stderr=True)
 
-EXIT_INTERRUPTED = 130  # the exit code of a program that Ctrl-C has ended
+EXIT_INTERRUPTED = 130  # the usual exit code of a program ended by Ctrl-C
 
 
 def progress_bar() -> Progress:
-    """Return a bar that shows how much of how many is done, and how long the rest may take."""
+    """Return a bar that shows how many steps of how many are done, and the time left."""
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -27,14 +27,14 @@ def progress_bar() -> Progress:
 
 
 def check_writable(path: Path | None) -> None:
-    """Raise if a file cannot be written there: better before the work than after it."""
+    """Raise if a file cannot be written to a path; called before the work, not after it."""
     if path is not None and not path.parent.is_dir():
         raise ValueError(f"The folder of {path} does not exist: create it first.")
     if path is not None and path.is_dir():
-        raise ValueError(f"A file is to be written, but {path} is a folder.")
+        raise ValueError(f"{path} is a folder; give the name of a file to write.")
 
 
 def fail(message: str) -> NoReturn:
-    """Say what is wrong and end the command."""
+    """Print an error message and end the command."""
     errors.print(f"Error: {message}", style="red")
     raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""``calibrant tune``: parsing and printing only."""
+"""``calibrant tune``: parse the arguments, run the study, print the result."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def tune(
             help="lr=1e-5..1e-1:log, layers=1..8, drop=0..0.5:0.1 (steps), act=relu,tanh",
         ),
     ],
-    trials: Annotated[int, typer.Option(help="Evaluations the study shall have in all.")] = 50,
+    trials: Annotated[int, typer.Option(help="Total evaluations of the study.")] = 50,
     jobs: Annotated[int, typer.Option(help="Programs to run at the same time.")] = 1,
     storage: Annotated[
-        str, typer.Option(help="Where the study is kept; run the same again to go on with it.")
+        str, typer.Option(help="Where the study is stored; run the same again to resume it.")
     ] = "sqlite:///calibrant.db",
-    study_name: Annotated[str, typer.Option(help="Its name there.")] = "calibrant",
+    study_name: Annotated[str, typer.Option(help="Its name in the storage.")] = "calibrant",
     maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better.")] = False,
     json_field: Annotated[
         str | None,
@@ -59,12 +59,12 @@ def tune(
         ),
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option(help="Seconds after which an evaluation has failed.")
+        float | None, typer.Option(help="Seconds after which an evaluation counts as failed.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of all random choices.")] = None,
-    report: Annotated[Path | None, typer.Option(help="HTML page to write.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of all random choices.")] = None,
+    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
 ) -> None:
-    """Tune any program: the number it prints last is made as low as possible.
+    """Tune any program: minimise the last number that it prints.
 
     calibrant tune -p lr=1e-5..1e-1:log -p layers=1..8 -- python train.py --lr {lr} -n {layers}
     """
@@ -83,7 +83,7 @@ def tune(
         )
         _print_space(space)
         if evaluated(study):
-            console.print(f"Going on with {evaluated(study)} evaluations in {storage}.")
+            console.print(f"Resuming with {evaluated(study)} evaluations in {storage}.")
         with live_table(study, trials, console) as listener:
             interrupted = tune_command(command, space, study, trials, jobs, listener)
         if interrupted and not study.get_trials(states=(TrialState.COMPLETE,)):
@@ -98,17 +98,17 @@ def tune(
 
 
 def _print_space(space: Mapping[str, BaseDistribution]) -> None:
-    """Say how the parameters were understood: 0..1 are two integers, 0.0..1 are not."""
+    """Print how the parameters were understood: 0..1 is two integers, 0.0..1 a real range."""
     for name, distribution in space.items():
         console.print(f"  {name}: {describe(distribution)}")
 
 
 def _save(error: StorageLost) -> str:
-    """Save what a lost storage held; in the last resort, on the screen."""
+    """Save the evaluations of a lost storage; as a last resort, print them."""
     for folder in (Path.cwd(), Path(tempfile.gettempdir())):
         try:
             return f"They are saved in {save_rescued(error.study, folder)}."
-        except Exception as reason:  # whatever it is, there is another place to try
+        except Exception as reason:  # whatever went wrong, try the next place
             errors.print(f"They cannot be saved in {folder}: {str(reason).splitlines()[0]}")
     for trial in error.study.trials:
         console.print_json(json.dumps({"value": trial.value, "params": trial.params}, default=str))
@@ -126,7 +126,7 @@ def _parse_parameters(texts: list[str]) -> Iterator[tuple[str, BaseDistribution]
 
 
 def finish(study: Study, report: Path | None, title: str) -> None:
-    """Print what was found and write the page, if anything was."""
+    """Print the result of a study and write its report, or fail if there is no result."""
     try:
         found = review(study)
     except ValueError as error:

@@ -1,7 +1,7 @@
-"""The unit cube that the search runs on: which coordinates are allowed, and how to spread points.
+"""The unit cube that the search runs on: its allowed coordinates, and how to spread points over it.
 
-Every parameter is one coordinate in [0, 1]. Numbers with a step, integers and categories allow only
-some values; an :class:`Axis` lists them.
+Every parameter is one coordinate in [0, 1]. Integers, categories and numbers with a step allow only
+some values, which an :class:`Axis` lists.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 
-SMALL = 2000  # points of a finite cube that can all be looked at
-MIDDLE = 0.5  # where a coordinate is that does not exist
-_KRONECKER = 10  # dimensions up to which the sequence is even on every axis
-_MANY = 500  # categories, beyond which only some are tried
-_FEW = 16  # values that are all tried; of more, a logarithmic selection reaches every one in steps
+SMALL = 2000  # a finite cube with at most this many points is searched exhaustively
+MIDDLE = 0.5  # the value given to a coordinate that does not exist
+_KRONECKER = 10  # up to this dimension the Kronecker sequence covers every axis evenly
+_MANY = 500  # of more categories than this, only a random selection is tried
+_FEW = 16  # up to this many values are all tried; of more, repeated jumps by powers of 2 reach all
 
 
 class Design(StrEnum):
-    """How the first points are spread."""
+    """How the initial points are spread."""
 
     SOBOL = "sobol"
     LATIN = "latin"
@@ -34,13 +34,13 @@ class Design(StrEnum):
 
 @dataclass(frozen=True)
 class Axis:
-    """One coordinate.
+    """One coordinate of the cube.
 
     Args:
-        values: the coordinates allowed, increasing; empty: all of [0, 1].
+        values: the allowed coordinates in increasing order; empty means all of [0, 1].
         categorical: whether the values are labels, without an order.
-        rounding: the nearest allowed coordinate, where they are too many to list; the search
-            treats them as continuous and rounds what it finds.
+        rounding: a function that returns the nearest allowed coordinate, for axes with too many
+            values to list; the search treats such an axis as continuous and rounds its result.
     """
 
     values: tuple[float, ...] = ()
@@ -58,12 +58,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class Cube:
-    """The product of some axes.
+    """The product of one or more axes.
 
     Args:
-        axes: one a coordinate.
-        absent: which coordinates of which points do not exist, (m, dim), given the others; they
-            are put in the middle, so that two points that differ only there are the same.
+        axes: one per coordinate.
+        absent: for conditional parameters: a function that maps points (m, dim) to a mask (m, dim)
+            of the coordinates that do not exist. They are set to the middle of their axis, so that
+            points that differ only there are equal.
     """
 
     axes: tuple[Axis, ...]
@@ -103,7 +104,7 @@ class Cube:
         return float(np.prod([float(len(axis.values)) for axis in self.axes]))
 
     def snap(self, X: FloatArray) -> FloatArray:
-        """Return the nearest allowed points."""
+        """Return the nearest allowed point for each row of X."""
         X = np.clip(X, 0.0, 1.0)
         for column, (axis, grid) in enumerate(zip(self.axes, self._grids, strict=True)):
             if axis.rounding is not None:
@@ -116,7 +117,7 @@ class Cube:
         return X
 
     def rounded(self, x: FloatArray, within: float) -> FloatArray:
-        """Return a point with its coordinates as they are listed, where these are so near."""
+        """Return x with each coordinate moved to its allowed value if that is ``within`` reach."""
         allowed = self.snap(x[None].copy())[0]
         return np.asarray(np.where(np.abs(allowed - x) <= within, allowed, x))
 
@@ -126,11 +127,12 @@ class Cube:
         return self.snap(np.stack([part.ravel() for part in mesh], axis=1))
 
     def spread(self, count: int, rng: np.random.Generator) -> FloatArray:
-        """Return points of a low-discrepancy sequence with a random shift.
+        """Return points of the R-sequence (Roberts 2018), randomly shifted.
 
-        A Kronecker sequence: k·(1/ρ, 1/ρ², …) modulo 1 with ρ^(dim+1) = ρ + 1, after Roberts. It
-        costs one line, needs no table, and does not wake scipy.stats. In many dimensions some of
-        its steps come close to simple fractions; a Latin hypercube does not.
+        The R-sequence is the Kronecker sequence k·(1/ρ, 1/ρ², …) modulo 1 with ρ^(dim+1) = ρ + 1.
+        It has low discrepancy, takes one line, needs no table, and does not import scipy.stats. In
+        many dimensions some of its steps come close to simple fractions, so a Latin hypercube
+        replaces it there.
         """
         if self.dim > _KRONECKER:
             return self.design(Design.LATIN, count, rng)
@@ -142,14 +144,17 @@ class Cube:
         return self.snap(points)
 
     def untaken(self, rng: np.random.Generator, taken: Set[bytes]) -> FloatArray:
-        """Return a random point that is not taken; where all are, any."""
+        """Return a random point outside ``taken``, or any random point if none is left.
+
+        The candidates are all points of a small finite cube, or else 64 points spread over it.
+        """
         points = self.every_point() if self.size <= SMALL else self.spread(64, rng)
         free = [x for x, key in zip(points, keys(points), strict=True) if key not in taken]
         choice = free or points
         return np.asarray(choice[rng.integers(len(choice))])
 
     def fixed(self, values: Mapping[int, float]) -> Cube:
-        """Return the part of the cube in which some coordinates have given values."""
+        """Return the slice of the cube in which some coordinates have given values."""
         axes = tuple(
             replace(axis, values=(values[column],), rounding=None) if column in values else axis
             for column, axis in enumerate(self.axes)
@@ -157,7 +162,7 @@ class Cube:
         return Cube(axes, self.absent)
 
     def design(self, kind: Design | str, count: int, rng: np.random.Generator) -> FloatArray:
-        """Return ``count`` first points."""
+        """Return ``count`` initial points, spread as ``kind`` says."""
         match validate.choice("design", Design, kind):
             case Design.RANDOM:
                 points = rng.random((count, self.dim))
@@ -165,17 +170,18 @@ class Cube:
                 cells = np.argsort(rng.random((count, self.dim)), axis=0)
                 points = (cells + rng.random((count, self.dim))) / count
             case Design.SOBOL:
-                from scipy.stats import qmc  # 0.3 s to load: only where it is asked for
+                from scipy.stats import qmc  # takes 0.3 s to load, so only where it is used
 
                 sobol = qmc.Sobol(self.dim, rng=rng)
                 points = sobol.random_base2(int(np.ceil(np.log2(max(1, count)))))[:count]
         return self.snap(points)
 
     def neighbours(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Return the points that differ from x in one coordinate that has a list of values.
+        """Return points that differ from x in one coordinate, among those with listed values.
 
-        All categories, of a great many some at random; of ordered values the nearest, and others
-        twice as far each time.
+        A categorical axis contributes all its other categories (a random selection if there are
+        very many). An ordered axis contributes all its other values, or, if it has many, those 1,
+        2, 4, … places away.
         """
         moved: list[FloatArray] = []
         for column, (axis, grid) in enumerate(zip(self.axes, self._grids, strict=True)):
@@ -197,13 +203,13 @@ class Cube:
 
 
 def keys(X: FloatArray) -> list[bytes]:
-    """Return what tells points apart: coordinates to nine digits."""
-    rounded = np.round(np.asarray(X, dtype=float), 9) + 0.0  # and −0 is 0
+    """Return one hashable key per point; points that agree to nine decimals share a key."""
+    rounded = np.round(np.asarray(X, dtype=float), 9) + 0.0  # adding 0 turns −0 into 0
     return [row.tobytes() for row in rounded]
 
 
 def as_cube(cube: int | Cube | Sequence[Axis]) -> Cube:
-    """Return a cube from its dimension, its axes, or itself."""
+    """Return a cube, given its dimension, its axes, or the cube itself."""
     if isinstance(cube, Cube):
         return cube
     if isinstance(cube, (int, np.integer)) and not isinstance(cube, bool):

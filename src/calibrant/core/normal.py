@@ -1,8 +1,8 @@
-"""Functions of the standard normal that everything else is written in.
+"""Functions of the standard normal distribution, accurate far into its tails.
 
 Notation: Φ and φ are the standard normal CDF and density, ``z`` is a normal score, and
 ``h(v) = E[(v − Z)₊] = vΦ(v) + φ(v)`` for Z ~ N(0, 1), so that h′ = Φ. Probabilities that would
-round to 0 or 1 travel as logarithms.
+round to 0 or 1 are passed as logarithms.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from scipy.special import erfcx, log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp
 from calibrant.core.typing import FloatArray
 
 PIT_RESOLUTION = 2.0**-53  # a probability closer to 1 than this is 1 in double precision
-EDGE_SCORE = float(-ndtri(PIT_RESOLUTION))  # ≈ 8.21: where a PIT stops telling outcomes apart
-SCORE_LIMIT = 1e6  # scores beyond a million std are read as a million: sums of squares stay finite
+EDGE_SCORE = float(-ndtri(PIT_RESOLUTION))  # ≈ 8.21: beyond it all outcomes have the same PIT
+SCORE_LIMIT = 1e6  # scores are clipped to ± a million, so that sums of squares stay finite
 LOG_SQRT_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 # The normal score of the smallest probability that a double can hold, 5e-324.
@@ -31,29 +31,29 @@ def density(z: ArrayLike) -> FloatArray:
 def score_from_logs(log_cdf: ArrayLike, log_survival: ArrayLike) -> FloatArray:
     """Return the normal score of a probability given as log p and log(1 − p).
 
-    The smaller of the two carries the precision, so neither tail saturates. A probability that
-    underflows even as a logarithm is given the score ±38.5, the last one a double can express.
+    The smaller of the two carries the precision, so neither tail saturates. A logarithm of −∞ gives
+    the score ±38.5, that of the smallest probability a double can hold.
     """
     lower, upper = np.broadcast_arrays(
         np.asarray(log_cdf, dtype=float), np.asarray(log_survival, dtype=float)
     )
     score = np.where(lower < upper, ndtri_exp(lower), -ndtri_exp(upper))
-    # ndtri_exp turns log 0 into −inf; finite logs may exceed the limit, and may stay there.
+    # ndtri_exp turns log 0 into −inf. Scores of finite logs may exceed 38.5 and are kept.
     return np.where(np.isinf(score), np.copysign(LARGEST_SCORE, score), score)
 
 
 def hinge(v: ArrayLike) -> FloatArray:
     """Return h(v) = E[(v − Z)₊] = vΦ(v) + φ(v)."""
     v = np.asarray(v, dtype=float)
-    # v·Φ(v) is −inf·0 at −inf, where the limit is 0; far in the lower tail the two terms cancel.
+    # At −inf, v·Φ(v) would be −inf·0 (its limit is 0); in the lower tail the two terms cancel.
     return np.where(v > -5.0, v * ndtr(np.maximum(v, -5.0)) + density(v), np.exp(log_hinge(v)))
 
 
 def log_hinge(v: ArrayLike) -> FloatArray:
-    """Return log h(v), accurate where h itself underflows.
+    """Return log h(v), accurate where h itself underflows, as log-EI needs it (Ament et al. 2023).
 
-    For v < −1, h(v) = φ(v)·(1 − t·√(π/2)·erfcx(t/√2)) with t = −v; past t = 50 the bracket is
-    summed as its asymptotic series 1/t² − 3/t⁴ + 15/t⁶ − 105/t⁸ + 945/t¹⁰.
+    For v < −1, h(v) = φ(v)·(1 − t·√(π/2)·erfcx(t/√2)) with t = −v. Beyond t = 50 the bracket
+    cancels, and its asymptotic series 1/t² − 3/t⁴ + 15/t⁶ − 105/t⁸ + 945/t¹⁰ replaces it.
     """
     v = np.asarray(v, dtype=float)
     near = np.maximum(v, -1.0)
@@ -70,17 +70,17 @@ def log_hinge(v: ArrayLike) -> FloatArray:
 
 
 def log_hinge_and_slope(v: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return log h(v) and its derivative Φ(v)/h(v), with one special function for both.
+    """Return log h(v) and its derivative Φ(v)/h(v), from one call of a special function.
 
     With e = √(π/2)·erfcx(−v/√2): Φ = φ·e and h = φ·(1 + v·e). For v < −50 the bracket cancels;
-    there the slope is −v + 2/−v up to terms in v⁻³.
+    there the slope is −v − 2/v up to terms in v⁻³.
     """
     if v.size and v.min() < -50.0:
         value = log_hinge(v)
         far = np.minimum(v, -50.0)
         near = log_hinge_and_slope(np.maximum(v, -50.0))[1]
         return value, np.where(v < -50.0, -far - 2.0 / far, near)
-    bulk = np.minimum(v, 30.0)  # beyond, h(v) = v to the last digit, and erfcx would overflow
+    bulk = np.minimum(v, 30.0)  # beyond 30, h(v) = v to the last digit and erfcx may overflow
     scaled = np.sqrt(0.5 * np.pi) * erfcx(bulk * -np.sqrt(0.5))
     bracket = 1.0 + bulk * scaled
     value = np.log(bracket) - 0.5 * bulk * bulk - LOG_SQRT_2PI
@@ -109,7 +109,7 @@ def mean_absolute(mean: ArrayLike, std: ArrayLike) -> FloatArray:
 
 
 def standardised(y: FloatArray, mean: FloatArray | float, std: FloatArray) -> FloatArray:
-    """Return (y − mean)/std; of a finite y, kept small enough that its square is finite."""
+    """Return (y − mean)/std, clipped for finite y so that its square stays finite."""
     with np.errstate(over="ignore"):
         v = (y - mean) / std
     return np.where(np.isinf(y), v, np.clip(v, -1e150, 1e150))
@@ -122,7 +122,7 @@ def mixture_score(
     v = standardised(y[..., None], means, stds)
     p = np.asarray((np.exp(log_weights) * ndtr(v)).sum(axis=-1))
     score = np.array(ndtri(p))
-    tail = ~((p > 1e-3) & (p < 1.0 - 1e-3))  # where p has lost digits, logarithms have not
+    tail = ~((p > 1e-3) & (p < 1.0 - 1e-3))  # p loses digits here; its logarithms do not
     if tail.any():
         v, weights = v[tail], np.broadcast_to(log_weights, v.shape)[tail]
         score[tail] = score_from_logs(
@@ -134,12 +134,12 @@ def mixture_score(
 def mixture_at_score(
     z: FloatArray, log_weights: FloatArray, means: FloatArray, stds: FloatArray
 ) -> FloatArray:
-    """Return the y at which a mixture of normals has normal score z: the inverse of the above.
+    """Return the y whose normal score under a mixture is z: the inverse of ``mixture_score``.
 
-    Each component puts its own Φ(z)-quantile at ``mean + std·z``; the mixture's lies between the
-    lowest and the highest of these, a bracket that the Illinois variant of false position
-    shrinks (scores are nearly linear in y), with a bisection every third step for the gaps
-    between far-apart components.
+    The Φ(z)-quantile of each component is ``mean + std·z``; the mixture's lies between the lowest
+    and the highest of these. The Illinois variant of regula falsi shrinks that bracket, because
+    scores are nearly linear in y; every third step bisects it, because between components that lie
+    far apart they are not.
     """
     shape = np.broadcast_shapes(z.shape, means.shape[:-1])
     infinite = np.isinf(z)
@@ -150,10 +150,10 @@ def mixture_at_score(
     def excess(y: FloatArray) -> FloatArray:
         return np.asarray(mixture_score(y, log_weights, means, stds) - target)
 
-    enough = 4e-15 * (1.0 + np.abs(target))  # a score is hardly computed more precisely
+    enough = 4e-15 * (1.0 + np.abs(target))  # about the precision of a computed score
     f_low, f_high = excess(low), excess(high)
     last_side = np.zeros(shape)
-    for step in range(200):  # each third step halves the bracket: 200 steps are 66 halvings
+    for step in range(200):  # every third step halves the bracket: 200 steps give 66 halvings
         scale = np.maximum(np.abs(low), np.abs(high)) + (high - low)
         if np.all((high - low) <= 4e-16 * scale):
             break
@@ -164,7 +164,7 @@ def mixture_at_score(
         y = np.where(usable, secant, middle)
         f = excess(y)
         up = f < 0.0  # the root lies above y
-        # Illinois: when the same end survives twice, halve its value so that it moves.
+        # Illinois: when the same end is kept twice in a row, halve its value so that it moves.
         f_high = np.where(up, np.where(last_side > 0, 0.5 * f_high, f_high), f)
         f_low = np.where(up, f, np.where(last_side < 0, 0.5 * f_low, f_low))
         low, high = np.where(up, y, low), np.where(up, high, y)

@@ -1,4 +1,4 @@
-"""The one array type that signatures share."""
+"""The array type that all signatures share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks on what users pass in: the rule, the value that broke it, the way out."""
+"""Checks of user input; each message states the rule, the value that broke it, and the remedy."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Chosen = TypeVar("Chosen", bound=StrEnum)
 
 
 def as_floats(name: str, value: ArrayLike) -> FloatArray:
-    """Return ``value`` as a float array, or say that it is not numeric."""
+    """Return ``value`` as a float array; raise a TypeError if it is not numeric."""
     try:
-        if isinstance(value, np.ma.MaskedArray):  # what is masked is missing
+        if isinstance(value, np.ma.MaskedArray):  # masked values are missing values
             return np.asarray(np.ma.filled(value.astype(float), np.nan))
         return np.asarray(value, dtype=float)
     except (TypeError, ValueError) as error:
@@ -82,7 +82,7 @@ def probabilities(name: str, value: ArrayLike) -> FloatArray:
 
 
 def levels_grid(levels: int | ArrayLike) -> FloatArray:
-    """Return strictly increasing levels inside (0, 1): ``m`` means k/(m+1) for k = 1 … m."""
+    """Return strictly increasing levels inside (0, 1); an integer m gives k/(m+1), k = 1 … m."""
     if isinstance(levels, (int, np.integer)) and not isinstance(levels, bool):
         if levels < 1:
             raise ValueError(f"`levels >= 1` must hold, but got levels={levels}.")
@@ -99,18 +99,18 @@ def levels_grid(levels: int | ArrayLike) -> FloatArray:
 
 
 def one_outcome_each(batch: tuple[int, ...], y: ArrayLike) -> FloatArray:
-    """Return finite outcomes, one for each point of a forecast of shape ``batch``."""
+    """Return finite outcomes, one per point of a forecast of shape ``batch``."""
     y = finite("y", y)
     if y.shape != batch:
         raise ValueError(
-            "One outcome a forecast point is needed, but got shape "
+            "One outcome per forecast point is needed, but got shape "
             f"{y.shape} for a forecast of shape {batch}."
         )
     return y
 
 
 def choice(name: str, choices: type[Chosen], value: str) -> Chosen:
-    """Return one of a set of named choices, or say which there are."""
+    """Return ``value`` as a member of ``choices``; raise an error that lists them if it is none."""
     try:
         return choices(value)
     except ValueError:
@@ -119,7 +119,7 @@ def choice(name: str, choices: type[Chosen], value: str) -> Chosen:
 
 
 def whole(name: str, value: int) -> int:
-    """Return a whole number, or say that it is none."""
+    """Return ``value`` as an integer; raise a TypeError if it is not a whole number."""
     try:
         return operator.index(value)
     except TypeError:
@@ -129,7 +129,7 @@ def whole(name: str, value: int) -> int:
 
 
 def at_least(name: str, value: int, low: int) -> int:
-    """Return a whole number that is not too small, or say what it must be."""
+    """Return ``value`` as an integer of at least ``low``."""
     if (number := whole(name, value)) < low:
         raise ValueError(f"`{name} >= {low}` must hold, but got {name}={number}.")
     return number
@@ -143,14 +143,14 @@ def coverage_level(coverage: float) -> float:
 
 
 def frozen(array: np.ndarray) -> np.ndarray:
-    """Return a copy that cannot be written to: what is handed out stays what it was."""
+    """Return a read-only copy, so that callers cannot change an object through its arrays."""
     copy = np.array(array)
     copy.setflags(write=False)
     return copy
 
 
 def _place(bad: np.ndarray) -> str:
-    """Say where the first offender sits, unless there is only one place."""
+    """Return where the first bad value stands and how many there are; "" for a scalar."""
     if bad.size == 1:
         return ""
     index = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -159,6 +159,6 @@ def _place(bad: np.ndarray) -> str:
 
 
 def like(name: str, value: object, expected: type, example: str) -> None:
-    """Raise unless a value is an object of a class, of which ``example`` is one."""
+    """Raise a TypeError unless ``value`` is an instance of ``expected``, such as ``example``."""
     if isinstance(value, type) or not isinstance(value, expected):
         raise TypeError(f"`{name}` must be an object such as {example}, but got {value!r}.")

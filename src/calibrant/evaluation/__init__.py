@@ -1,8 +1,8 @@
-"""How good forecasts were: scoring rules, replays of streams, figures, a page.
+"""Evaluation of forecasts: metrics, replays of streams, figures and HTML reports.
 
-Owns: metrics, the loop that replays forecasts through a recalibrator, figures of both.
+Owns: metrics, the loop that replays forecasts through a recalibrator, figures of both, and reports.
 May use: core, forecasts, models, recalibration; plotly in :mod:`~calibrant.evaluation.figures` and
-what draws with it, which are loaded when they are asked for.
+the reports that use it, which are loaded on demand.
 Public names: below, and :mod:`~calibrant.evaluation.figures`.
 """
 

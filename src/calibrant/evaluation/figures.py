@@ -1,4 +1,4 @@
-"""Figures (plotly) that show whether error bars are true. Each function returns a figure."""
+"""Plotly figures that show whether error bars are true; each function returns a figure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
     "ribbon",
 ]
 
-# Orange, blue, green, pink: told apart by colour-blind readers too (Okabe and Ito).
+# Orange, blue, green, pink: distinct for colour-blind readers too (Okabe and Ito).
 PALETTE = ("#D55E00", "#0072B2", "#009E73", "#CC79A7")
 _GREY = "rgba(110, 110, 110, 0.18)"
 _LINE = "#888888"
@@ -34,12 +34,12 @@ Value = TypeVar("Value")
 def reliability(pits: Mapping[str, ArrayLike], levels: int = 99) -> go.Figure:
     """Draw a reliability diagram: how often outcomes fell below each forecast quantile.
 
-    A calibrated forecaster stays on the diagonal; the grey band holds 95 % of what chance does to
-    one, level by level, with the number of outcomes at hand.
+    A calibrated forecaster stays on the diagonal, up to chance: the grey band holds 95 % of chance
+    deviations at each level, for the smallest number of outcomes among the curves.
 
     Args:
-        pits: label → PITs of the forecasts; one curve each, for instance before and after.
-        levels: how many levels to draw.
+        pits: label → PITs of the forecasts; one curve per label, such as before and after.
+        levels: the number of levels to draw.
     """
     figure = _figure("forecast level p", "share of outcomes below the p-quantile")
     grid = np.concatenate([[0.0], validate.levels_grid(levels), [1.0]])
@@ -64,7 +64,11 @@ def reliability(pits: Mapping[str, ArrayLike], levels: int = 99) -> go.Figure:
 
 
 def pit_histogram(pits: Mapping[str, ArrayLike], bins: int = 20) -> go.Figure:
-    """Draw histograms of PITs: flat if calibrated, a bowl if over-confident, a hill if timid."""
+    """Draw PIT histograms.
+
+    They are flat for calibrated forecasts, U-shaped for over-confident ones, and hump-shaped for
+    under-confident ones.
+    """
     figure = _figure("PIT", "density")
     validate.at_least("bins", bins, 1)
     edges = np.linspace(0.0, 1.0, bins + 1)
@@ -83,18 +87,18 @@ def pit_histogram(pits: Mapping[str, ArrayLike], bins: int = 20) -> go.Figure:
 def coverage_over_time(
     inside: Mapping[str, ArrayLike], target: float, window: int | None = None
 ) -> go.Figure:
-    """Draw the running share of outcomes inside their intervals against the promised share.
+    """Draw the running share of outcomes inside their intervals against the nominal coverage.
 
     Args:
         inside: label → for each time, whether the outcome lay inside its interval.
-        target: the promised coverage, such as 0.8.
-        window: count over this many latest outcomes; by default over all so far.
+        target: the nominal coverage, such as 0.8.
+        window: count only this many latest outcomes; by default all so far.
     """
     figure = _figure("outcomes seen", "share inside the interval")
     lowest = target - 0.4
     for colour, (label, values) in zip(_colours(), _labelled(inside).items(), strict=False):
         share = _running_share(np.asarray(values, dtype=float), window)
-        # The first few shares are anything; where a line ends up must be seen.
+        # The first few shares vary widely and may be cut off; the second half must be visible.
         lowest = min(lowest, float(np.nanmin(share[share.size // 2 :], initial=1.0)) - 0.05)
         figure.add_scatter(
             x=np.arange(1, share.size + 1), y=share, mode="lines", name=label,
@@ -110,11 +114,11 @@ def ribbon(
     intervals: Mapping[str, tuple[ArrayLike, ArrayLike]],
     x: ArrayLike | None = None,
 ) -> go.Figure:
-    """Draw a stream of outcomes over its forecast intervals; a point in red lies outside the last.
+    """Draw a stream of outcomes over its forecast intervals.
 
     Args:
-        y: the outcomes.
-        intervals: label → lower and upper ends, one a time; infinite ends are drawn to the edge.
+        y: the outcomes; those outside the last of the intervals are drawn in red.
+        intervals: label → lower and upper ends, one per time; infinite ends are drawn to the edge.
         x: the times; by default 1, 2, …
     """
     y = validate.finite("y", y)
@@ -122,7 +126,7 @@ def ribbon(
     figure = _figure("", "outcome")
     ends = [np.asarray(end, dtype=float) for pair in _labelled(intervals).values() for end in pair]
     if y.ndim != 1 or y.size == 0 or any(end.shape != y.shape for end in ends):
-        raise ValueError("`y` must be 1-D and not empty, with one lower and upper end an outcome.")
+        raise ValueError("`y` must be 1-D and not empty, with one lower and upper end per outcome.")
     seen = np.concatenate([y, *(end[np.isfinite(end)] for end in ends)])
     margin = 0.1 * float(np.ptp(seen))
     floor, ceiling = seen.min() - margin, seen.max() + margin
@@ -160,29 +164,29 @@ def convergence(values: ArrayLike, best_so_far: ArrayLike) -> go.Figure:
 def intervals(
     y: ArrayLike, intervals: Mapping[str, tuple[ArrayLike, ArrayLike]], x: ArrayLike | None = None
 ) -> go.Figure:
-    """Draw outcomes beside the interval that was forecast for each; red lies outside the last.
+    """Draw each outcome beside the intervals that were forecast for it, as separate bars.
 
-    Unlike :func:`ribbon`, for outcomes that are not neighbours in time: each has bars of its own.
+    Use it instead of :func:`ribbon` for outcomes that are not neighbours in time.
 
     Args:
-        y: the outcomes.
-        intervals: label → lower and upper ends, one an outcome.
+        y: the outcomes; those outside the last of their intervals are drawn in red.
+        intervals: label → lower and upper ends, one per outcome.
         x: where to draw them; by default 1, 2, …
     """
     y = validate.finite("y", y)
     x = np.arange(1, y.size + 1, dtype=float) if x is None else np.asarray(x, dtype=float)
     ends = [np.asarray(end, dtype=float) for pair in _labelled(intervals).values() for end in pair]
     if y.ndim != 1 or y.size == 0 or any(end.shape != y.shape for end in ends):
-        raise ValueError("`y` must be 1-D and not empty, with one lower and upper end an outcome.")
+        raise ValueError("`y` must be 1-D and not empty, with one lower and upper end per outcome.")
     figure = _figure("trial", "outcome")
-    # Outcomes decide what is shown: one wild interval would squeeze all others to a line.
+    # The axis fits the outcomes: one very wide interval would squeeze all others to a line.
     margin = 0.5 * float(np.ptp(y)) or max(1e-9, 0.1 * abs(float(y[0])))
     floor, ceiling = y.min() - margin, y.max() + margin
     outside = np.zeros(y.size, dtype=bool)
     for index, (label, (lower, upper)) in enumerate(intervals.items()):
         low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
         outside = (y < low) | (y > high)
-        gaps = np.full(y.size, np.nan)  # between one bar and the next the line is broken
+        gaps = np.full(y.size, np.nan)  # NaN breaks the line between one bar and the next
         bars = np.stack([np.clip(low, floor, ceiling), np.clip(high, floor, ceiling), gaps], axis=1)
         figure.add_scatter(
             x=np.repeat(x + 0.25 * (index - 0.5 * (len(intervals) - 1)), 3), y=bars.ravel(),

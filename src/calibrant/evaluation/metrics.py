@@ -1,8 +1,9 @@
-"""Scores of probabilistic forecasts: are they calibrated, and are they sharp?
+"""Metrics of probabilistic forecasts: are they calibrated, and are they sharp?
 
-Calibration alone is cheap (±∞ is calibrated); read it next to a proper score such as the CRPS.
-Calibration is measured on PITs u = F(y), the other scores on forecasts and outcomes. All are
-means over points unless the name says otherwise, and lower is better except for coverage.
+Calibration alone is easy to achieve (intervals of ±∞ can be calibrated); read it next to a proper
+score such as the CRPS. Calibration is measured on PITs u = F(y), the other metrics on forecasts and
+outcomes. All are means over points unless they say otherwise, and lower is better except for
+coverage.
 """
 
 from __future__ import annotations
@@ -28,27 +29,27 @@ __all__ = [
 
 
 def reliability(pits: ArrayLike, levels: int | ArrayLike = 99) -> tuple[FloatArray, FloatArray]:
-    """Return the reliability curve: levels p and the observed share of PITs at or below each."""
+    """Return the reliability curve: levels p, and the observed share of PITs at or below each."""
     grid = validate.levels_grid(levels)
     u = np.sort(_non_empty(validate.probabilities("pits", pits)), axis=None)
     return grid, np.searchsorted(u, grid, side="right") / u.size
 
 
 def calibration_score(pits: ArrayLike, levels: int | ArrayLike = 20) -> float:
-    """Return the paper's score Σ_j (p_j − p̂_j)² over m levels (20 even ones unless given).
+    """Return the paper's calibration score Σ_j (p_j − p̂_j)² over m levels, by default 20 even ones.
 
-    The sum grows with the number of levels: print m beside the figure.
+    The sum grows with the number of levels, so report m beside it.
     """
     grid, share = reliability(pits, levels)
     return float(((grid - share) ** 2).sum())
 
 
 def miscalibration_area(pits: ArrayLike) -> float:
-    """Return the area between the reliability curve and the diagonal, exactly; from 0 to ½."""
+    """Return the exact area between the reliability curve and the diagonal, from 0 to ½."""
     u = np.sort(_non_empty(validate.probabilities("pits", pits)), axis=None)
     edges = np.concatenate([[0.0], u, [1.0]])
     height = np.arange(u.size + 1) / u.size  # the curve between edges k and k + 1
-    # ∫ |height − p| dp from a to b, by the antiderivative ½(p − height)·|p − height|
+    # ∫ |height − p| dp from edge to edge, by the antiderivative ½(p − height)·|p − height|
     upper, lower = edges[1:] - height, edges[:-1] - height
     return float(0.5 * (upper * np.abs(upper) - lower * np.abs(lower)).sum())
 
@@ -73,7 +74,7 @@ def crps(forecast: Forecast, y: ArrayLike) -> float:
 
 
 def pinball(forecast: Forecast, y: ArrayLike, levels: int | ArrayLike = 99) -> float:
-    """Return the mean pinball (check) loss over points and levels; twice it tends to the CRPS."""
+    """Return the mean pinball loss over points and levels; with many levels, half the CRPS."""
     y = _outcomes(forecast, y)
     p = validate.levels_grid(levels).reshape((-1,) + (1,) * y.ndim)
     error = y - forecast.quantile(p)
@@ -81,7 +82,7 @@ def pinball(forecast: Forecast, y: ArrayLike, levels: int | ArrayLike = 99) -> f
 
 
 def interval_score(forecast: Forecast, y: ArrayLike, coverage: float) -> float:
-    """Return the mean interval (Winkler) score: width plus 2/(1 − coverage) times any miss."""
+    """Return the mean interval (Winkler) score: width plus 2/(1 − coverage) times the miss."""
     y = _outcomes(forecast, y)
     low, high = forecast.interval(coverage)
     miss = np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0)

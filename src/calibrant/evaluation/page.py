@@ -1,4 +1,4 @@
-"""A self-contained HTML page of a table and figures: it opens without a network."""
+"""A self-contained HTML page with a table and figures, which opens without a network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Part = tuple[str, str, Any]  # heading, caption, plotly figure
 
 
 def write_page(path: str | Path, title: str, note: str, table: str, parts: Sequence[Part]) -> Path:
-    """Write the page and return where it is."""
+    """Write the page and return its path."""
     body = [f"<h1>{html.escape(title)}</h1><p class=note>{html.escape(note)}</p>{table}"]
     for number, (heading, caption, figure) in enumerate(parts):
         figure.update_layout(height=460)

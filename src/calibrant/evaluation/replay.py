@@ -1,4 +1,4 @@
-"""Replaying a stream: forecast, recalibrate, see the outcome, learn, and so on."""
+"""Replaying a stream: for each outcome in turn, forecast, recalibrate, observe and learn."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from calibrant.forecasts.base import Forecast
 from calibrant.recalibration import Recalibrator
 
 _COVERAGES = (0.5, 0.8, 0.95)
-_ENDS = np.array([0.25, 0.1, 0.025, 0.75, 0.9, 0.975])  # of these intervals, low ones first
+_ENDS = np.array([0.25, 0.1, 0.025, 0.75, 0.9, 0.975])  # of these intervals, lower ends first
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What a stream looked like before and after recalibration, forecast by forecast.
+    """A stream before and after recalibration, forecast by forecast.
 
     ``pits``, ``quantiles`` (T, K), ``crps`` and ``inside`` (T, 3: whether the central intervals of
-    50, 80 and 95 % held the outcome) are those of the calibrated forecasts; the same names with
-    ``raw_`` in front are the model's own. Every forecast was made, and recalibrated, before its
-    outcome was used.
+    50, 80 and 95 % held the outcome) belong to the calibrated forecasts; the same names prefixed
+    with ``raw_`` belong to the model's own. Every forecast was recalibrated before its outcome was
+    used.
     """
 
     y: FloatArray
@@ -121,9 +121,9 @@ def replay(
     Args:
         forecast: the raw forecasts of T outcomes, in the order of time.
         y: the T outcomes.
-        recalibrator: where to start from.
-        levels: the levels at which quantiles are kept.
-        progress: called with the number of outcomes done, after each.
+        recalibrator: the recalibrator to start with.
+        levels: the levels of the quantiles to keep.
+        progress: called after each outcome with the number done so far.
     """
     y = validate.one_outcome_each(forecast.batch, y)
     if y.ndim != 1:
@@ -141,7 +141,7 @@ def replay(
         if progress is not None:
             progress(t + 1)
     raw_quantiles = forecast.quantile(every_level[:, None]).T
-    # By the ends themselves: PITs of outcomes that tie with a forecast would mislead.
+    # Compared with the ends of the intervals: PITs mislead for outcomes on a point mass.
     raw_inside, inside = (
         (q[:, -6:-3] <= y[:, None]) & (y[:, None] <= q[:, -3:]) for q in (raw_quantiles, quantiles)
     )

@@ -1,4 +1,4 @@
-"""The page about a replayed stream: what recalibration did to it."""
+"""The HTML report of a replayed stream, before and after recalibration."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from calibrant.evaluation.replay import Replay
 def write_stream_report(
     replay: Replay, path: str | Path, title: str, times: ArrayLike | None = None
 ) -> Path:
-    """Write what recalibration did to a stream: a table of scores and four figures.
+    """Write the effect of recalibration on a stream: a table of metrics and four figures.
 
     Args:
-        replay: what :func:`calibrant.replay` returned, with the levels 0.1 and 0.9 among its own.
-        path: the HTML file; it holds all it needs and opens without a network.
+        replay: the result of :func:`calibrant.replay`, with 0.1 and 0.9 among its levels.
+        path: the HTML file; it is self-contained and opens without a network.
         title: the heading.
         times: x-axis of the stream; by default 1, 2, …
     """
@@ -30,7 +30,7 @@ def write_stream_report(
         name: (low <= replay.y) & (replay.y <= high)
         for name, (low, high) in (("raw", raw), ("calibrated", calibrated))
     }
-    recent = slice(-min(300, replay.y.size), None)  # more points than this are a blur
+    recent = slice(-min(300, replay.y.size), None)  # more points could not be told apart
     parts: list[Part] = [
         ("Reliability", "On the diagonal, error bars are true.", figures.reliability(pits)),
         ("PIT histogram", "Flat is calibrated.", figures.pit_histogram(pits)),

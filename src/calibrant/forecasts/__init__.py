@@ -1,7 +1,7 @@
 """Forecasts: probability distributions of outcomes, vectorised over points.
 
-Owns: what a forecast is, the kinds of it, what recalibration makes of one (a *residual*), maps of
-outcomes to a model's units, and how forecasts are kept as JSON.
+Owns: the interface of a forecast and its implementations, the *residual* (what recalibration makes
+of a standard normal score), maps of outcomes to a model's units, and forecasts as JSON.
 May use: core.
 Public names: below.
 """

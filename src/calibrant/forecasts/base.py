@@ -1,12 +1,12 @@
 """Forecasts: probability distributions of outcomes, vectorised over points.
 
-A forecast is a monotone map between outcomes and normal scores. ``score(y) = Φ⁻¹(F(y))`` reads
-it one way and ``at_score(z) = Q(Φ(z))`` the other; CDF and quantiles follow. Scores never
-saturate: an outcome 40 standard deviations away differs from one 9 away, although both have the
-PIT 1.0 in double precision.
+A forecast is a monotone map between outcomes and normal scores: ``score(y) = Φ⁻¹(F(y))`` maps
+outcomes to scores and ``at_score(z) = Q(Φ(z))`` maps them back. CDF and quantiles follow from
+these. Scores do not saturate: an outcome 40 standard deviations away has another score than one 9
+away, although both have the PIT 1.0 in double precision.
 
-Shapes: a forecast of points has a ``batch`` shape, usually ``(n,)``, or ``()`` for one point.
-Arguments broadcast against it as in numpy, so ``f.cdf(y)`` pairs n outcomes with n points and
+Shapes: a forecast has a ``batch`` shape, usually ``(n,)`` for n points, or ``()`` for one point.
+Arguments broadcast against it as in NumPy, so ``f.cdf(y)`` pairs n outcomes with n points and
 ``f.quantile(p[:, None])`` gives every level at every point.
 """
 
@@ -24,12 +24,12 @@ from calibrant.core.typing import FloatArray
 
 
 class Forecast(ABC):
-    """What a model says about outcomes it has not seen: one distribution a point."""
+    """A model's prediction of outcomes it has not seen: one distribution per point."""
 
     @property
     @abstractmethod
     def batch(self) -> tuple[int, ...]:
-        """The shape of the points forecast: ``(n,)``, or ``()`` for a single one."""
+        """The shape of the array of points: ``(n,)``, or ``()`` for a single point."""
 
     @abstractmethod
     def __getitem__(self, index: Any) -> Forecast:
@@ -45,7 +45,7 @@ class Forecast(ABC):
 
     @abstractmethod
     def pdf(self, y: ArrayLike) -> FloatArray:
-        """Return the density; point masses, where a forecast has any, are not part of it."""
+        """Return the density of the continuous part; point masses are left out."""
 
     @abstractmethod
     def mean(self) -> FloatArray:
@@ -70,7 +70,7 @@ class Forecast(ABC):
     def log_shortfall(self, v: ArrayLike) -> FloatArray:
         """Return log E[(v − Y)₊], finite where the expectation itself underflows.
 
-        Where expectations are sums over cells of outcomes it is −∞ below the lowest cell.
+        Forecasts that compute expectations as sums over cells return −∞ below the lowest cell.
         """
 
     def cdf(self, y: ArrayLike) -> FloatArray:
@@ -84,10 +84,10 @@ class Forecast(ABC):
     def interval(self, coverage: float) -> tuple[FloatArray, FloatArray]:
         """Return the ends of the central interval that should hold ``coverage`` of outcomes."""
         tail = 0.5 - 0.5 * validate.coverage_level(coverage)
-        meant = round(tail, 12)  # 0.5 − 0.5·0.8 is not 0.1
+        meant = round(tail, 12)  # in floating point 0.5 − 0.5·0.8 is not quite 0.1
         tail = meant if abs(meant - tail) < 1e-15 else tail
         return self.quantile(tail), self.quantile(1.0 - tail)
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """Draw ``size`` independent outcomes for every point: shape ``(size, *batch)``."""
+        """Draw ``size`` independent outcomes per point: shape ``(size, *batch)``."""
         return self.at_score(rng.standard_normal((size, *self.batch)))

@@ -1,4 +1,4 @@
-"""Forecasts as plain JSON values, so that they can be stored with what they were forecasts of."""
+"""Forecasts as plain JSON values, so that a trial can be stored with its forecast."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from calibrant.forecasts.output_maps.power import MonotoneMap, PowerMap
 from calibrant.forecasts.output_maps.tanh import TanhMap
 from calibrant.forecasts.quantiles import Quantiles
 
-_LEVELS = np.arange(1, 100) / 100  # of any forecast that has no form of its own here
+_LEVELS = np.arange(1, 100) / 100  # at which any other kind of forecast is stored
 
 
 def forecast_to_dict(forecast: Forecast) -> dict[str, Any]:
-    """Return a forecast of one point as JSON values; see :func:`forecast_from_dict`.
+    """Return a forecast of one point as JSON values, for :func:`forecast_from_dict` to read.
 
-    Normal forecasts and mixtures, also through an output map, come back exactly; any other comes
-    back as its quantiles at 99 levels.
+    Normal forecasts and mixtures, with or without an output map, are restored exactly; any other
+    forecast is restored as its quantiles at 99 levels.
     """
     if forecast.batch != ():
-        raise ValueError(f"One point's forecast is stored, but got a batch of {forecast.batch}.")
+        raise ValueError(
+            "Only the forecast of a single point can be stored, but got a batch of "
+            f"{forecast.batch}."
+        )
     match forecast:
         case Normal():
             return {"kind": "normal", "mean": float(forecast.mean()), "std": float(forecast.std())}
@@ -39,9 +42,9 @@ def forecast_to_dict(forecast: Forecast) -> dict[str, Any]:
                 "stds": forecast.stds.tolist(),
             }
     values = forecast.quantile(_LEVELS)
-    finite = np.isfinite(values)  # JSON has no infinity; the tails go on from the last levels
+    finite = np.isfinite(values)  # JSON has no infinity; tails extrapolate from finite quantiles
     if finite.sum() < 2:
-        raise ValueError("A forecast with hardly a finite quantile cannot be stored.")
+        raise ValueError("A forecast needs at least two finite quantiles to be stored.")
     return {
         "kind": "quantiles",
         "levels": _LEVELS[finite].tolist(),
@@ -50,7 +53,7 @@ def forecast_to_dict(forecast: Forecast) -> dict[str, Any]:
 
 
 def forecast_from_dict(state: Mapping[str, Any]) -> Forecast:
-    """Rebuild a forecast from what :func:`forecast_to_dict` returned."""
+    """Restore a forecast from the output of :func:`forecast_to_dict`."""
     match state:
         case {"kind": "normal", "mean": mean, "std": std}:
             return Normal(mean, std)
@@ -67,5 +70,5 @@ def _outputs_from_dict(state: Mapping[str, Any]) -> MonotoneMap:
     if "heights" in state:
         return TanhMap(**state)
     known = dict(state)
-    floor = known.pop("floor", None)  # what studies of earlier versions hold: Box–Cox's low end
+    floor = known.pop("floor", None)  # the name of Box–Cox's low end in earlier versions' studies
     return PowerMap(**known, low=floor) if floor and not known["signed"] else PowerMap(**known)

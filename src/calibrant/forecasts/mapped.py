@@ -1,4 +1,4 @@
-"""Forecasts in units of a model's own, read in the user's."""
+"""Forecasts made in a model's own units, converted to the user's."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from calibrant.forecasts.output_maps.power import MonotoneMap, PowerMap
 
 
 class Mapped(NumericForecast):
-    """A forecast of g(y), as one of y: scores, quantiles and probabilities are exact.
+    """A forecast of g(y) read as a forecast of y, for an increasing output map g.
 
-    Where g is bounded, quantiles beyond its bound are infinite, and so may be expectations; these
-    are sums over some 2,000 cells of the finite part.
+    Scores, quantiles and probabilities are exact. Expectations are sums over some 2,000 cells of
+    outcomes. Where g is bounded, quantiles beyond its bound are infinite; expectations, which might
+    be infinite too, count the finite part only.
     """
 
     def __init__(self, forecast: Forecast, outputs: MonotoneMap) -> None:
@@ -45,7 +46,7 @@ class Mapped(NumericForecast):
 
 
 def mapped(forecast: Forecast, outputs: MonotoneMap) -> Forecast:
-    """Return the forecast of y, given that of g(y), in the simplest form that is exact."""
+    """Return the forecast of y for a given forecast of g(y), in the simplest exact form."""
     if isinstance(outputs, PowerMap) and outputs.is_affine and isinstance(forecast, Normal):
         mean = outputs.inverse(forecast.mean())
         with np.errstate(over="ignore"):

@@ -1,4 +1,4 @@
-"""Gaussian forecasts and mixtures of them, all in closed form."""
+"""Gaussian forecasts and Gaussian mixtures, with all expectations in closed form."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Normal(Forecast):
         return Normal(self._mean[index], self._std[index])
 
     def score(self, y: ArrayLike) -> FloatArray:
-        with np.errstate(over="ignore"):  # a tiny std may put an outcome infinitely far away
+        with np.errstate(over="ignore"):  # with a tiny std the score may overflow to infinity
             return np.asarray((validate.as_floats("y", y) - self._mean) / self._std)
 
     def at_score(self, z: ArrayLike) -> FloatArray:
-        with np.errstate(over="ignore"):  # beyond the largest float is infinity
+        with np.errstate(over="ignore"):  # outcomes beyond the largest float become infinite
             return np.asarray(self._mean + self._std * np.asarray(z, dtype=float))
 
     def pdf(self, y: ArrayLike) -> FloatArray:
@@ -82,7 +82,10 @@ class Mixture(Forecast):
             stds=validate.positive("stds", stds),
         )
         if self._means.ndim == 0:
-            raise ValueError("`means` must have a last axis of components; a Normal has none.")
+            raise ValueError(
+                "`means` must have a last axis of components, but got a single number; "
+                "use `Normal` for one component."
+            )
         with np.errstate(divide="ignore"):  # a component of weight zero has log-weight −inf
             self._log_weights = np.log(self._weights / self._weights.sum(axis=-1, keepdims=True))
 
@@ -128,12 +131,12 @@ class Mixture(Forecast):
 
     def std(self) -> FloatArray:
         distance = np.hypot(self._stds, self._means - self.mean()[..., None])
-        largest = distance.max(axis=-1, keepdims=True)  # squares of tiny or huge numbers vanish
+        largest = distance.max(axis=-1, keepdims=True)  # so that no square under- or overflows
         share = (self.weights * (distance / largest) ** 2).sum(axis=-1)
         return np.asarray(largest[..., 0] * np.sqrt(share))
 
     def crps(self, y: ArrayLike) -> FloatArray:
-        # E|Y − y| − ½ E|Y − Y'|; differences of components are normal again.
+        # E|Y − y| − ½ E|Y − Y'|; the difference of two components is normal too.
         to_outcome = mean_absolute(validate.finite("y", y)[..., None] - self._means, self._stds)
         between = self._means[..., :, None] - self._means[..., None, :]
         spread = np.hypot(self._stds[..., :, None], self._stds[..., None, :])
@@ -160,7 +163,7 @@ def _broadcast(**arrays: FloatArray) -> list[FloatArray]:
     except ValueError as error:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         raise ValueError(f"Shapes must agree, but got {shapes}.") from error
-    return [validate.frozen(array) for array in broadcast]  # a forecast owns its numbers
+    return [validate.frozen(array) for array in broadcast]  # read-only copies: forecasts are values
 
 
-STANDARD_NORMAL = Normal(0.0, 1.0)  # of the scores of a model that is right
+STANDARD_NORMAL = Normal(0.0, 1.0)  # the distribution of a calibrated model's scores

@@ -1,4 +1,4 @@
-"""Expectations of forecasts that have no closed form, by cutting their outcomes into cells."""
+"""Expectations of forecasts without a closed form, as sums over cells of outcomes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.normal import STANDARD_NORMAL
 
-EVEN_SCORES = np.linspace(-EDGE_SCORE, EDGE_SCORE, 1793)  # cells of 0.01: expectations to 1e-5
+EVEN_SCORES = np.linspace(-EDGE_SCORE, EDGE_SCORE, 1793)  # about 0.01 apart: errors of about 1e-5
 
 
 class NumericForecast(Forecast):
-    """A forecast known by its scores and quantiles; expectations are sums over its cells."""
+    """A forecast defined by its scores and quantiles; expectations are sums over its cells."""
 
     def mean(self) -> FloatArray:
         return self._moments()[0]
@@ -42,13 +42,13 @@ class NumericForecast(Forecast):
             return np.log(self.shortfall(v))
 
     def _cut(self) -> tuple[Forecast, FloatArray, Forecast]:
-        """Return whose outcomes to cut at which scores, and how these scores are spread."""
+        """Return a forecast, the scores at which its outcomes are cut, and their distribution."""
         return self, EVEN_SCORES, STANDARD_NORMAL
 
     def _cells(self, ndim: int) -> tuple[FloatArray, FloatArray]:
-        """Return the edges of cells of outcomes, and the CDF in their middles.
+        """Return the edges of the cells of outcomes, and the CDF at the middle of each cell.
 
-        Mass at ±∞ is counted at the ends.
+        Mass at ±∞ is counted at the outermost finite edge.
         """
         forecast, scores, spread = self._cut()
         column = (-1,) + (1,) * max(ndim, len(self.batch))
@@ -60,11 +60,11 @@ class NumericForecast(Forecast):
 
     def _moments(self) -> tuple[FloatArray, FloatArray]:
         edges, cdf = self._cells(len(self.batch))
-        # Between the middles of two cells lies the mass around the edge that they share.
+        # The CDF rises between two cells' middles by the mass around the edge that they share.
         ends = np.zeros((1,) * cdf.ndim)
         mass = np.diff(np.concatenate([ends, cdf, ends + 1.0]), axis=0)
         mean = (mass * edges).sum(axis=0)
         away = edges - mean
         largest = np.maximum(np.abs(away).max(axis=0), np.finfo(float).tiny)
-        share = (mass * (away / largest) ** 2).sum(axis=0)  # squares of tiny numbers vanish
+        share = (mass * (away / largest) ** 2).sum(axis=0)  # scaled, so that no square underflows
         return np.asarray(mean), np.asarray(largest * np.sqrt(share))

@@ -1,4 +1,4 @@
-"""The standard normal under a piecewise linear warp of its levels: a tabulated R as a residual."""
+"""The residual of a piecewise linear R: a standard normal whose levels are warped."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class WarpedNormal(Forecast):
     """A standard normal whose levels are warped by a piecewise linear R.
 
     R joins (0, 0), the points (level, warped level) and (1, 1) by straight lines. Where R is flat
-    the residual has a point mass. Where R(p) = 0 or 1 at an inner level p, its p-quantile is ∓∞, as
-    the theorem of online recalibration demands; means, CRPS and shortfalls would be infinite too,
-    so these read such a level at ±8.2, the last score that a PIT in double precision can tell
-    from infinity.
+    the residual has a point mass. Where R(p) is 0 or 1 at an inner level p, the p-quantile is ∓∞,
+    as the theorem of online recalibration requires. Means, CRPS and shortfalls would then be
+    infinite too, so they read such a level at ±8.2, the largest score whose PIT differs from 1 in
+    double precision.
     """
 
     def __init__(self, levels: ArrayLike, warped: ArrayLike) -> None:
@@ -30,12 +30,12 @@ class WarpedNormal(Forecast):
         self._warped = np.concatenate([[0.0], validate.probabilities("warped", warped), [1.0]])
         if self._levels.shape != self._warped.shape:
             raise ValueError(
-                f"One warped value a level is needed, but got {self._warped.size - 2} values "
+                f"One warped value per level is needed, but got {self._warped.size - 2} values "
                 f"for {self._levels.size - 2} levels."
             )
         if np.any(np.diff(self._warped) < 0.0):
             raise ValueError("`warped` must be non-decreasing.")
-        # Both are looked up at each read; rounding may not put the scores out of order.
+        # Computed once, as every read uses them; rounding must not put the scores out of order.
         self._level_scores = ndtri(self._levels)
         self._warped_scores = np.maximum.accumulate(ndtri(self._warped))
 
@@ -47,7 +47,7 @@ class WarpedNormal(Forecast):
         return ()
 
     def __getitem__(self, index: Any) -> WarpedNormal:
-        raise TypeError("A residual is a forecast of one score: it has no points to choose from.")
+        raise TypeError("A residual is a forecast of a single score and cannot be indexed.")
 
     def warp(self, p: ArrayLike) -> FloatArray:
         """Return R(p), exactly the given value at each grid level."""
@@ -59,8 +59,8 @@ class WarpedNormal(Forecast):
     def unwarp(self, u: ArrayLike) -> FloatArray:
         """Return G(u) = sup{p : R(p) ≤ u}, the CDF of the recalibrated PIT."""
         u = validate.probabilities("u", u)
-        # At a jump of G the last bit of u decides, and u may come from a rounded R(p). Not so
-        # close to 0 and 1, where PITs differ by less than that and mean it.
+        # At a jump of G the last bit of u decides, and u may come from a rounded R(p): move it to
+        # the knot. Not within 1e-9 of 0 and 1, where PITs truly differ by less than rounding.
         knot, at_knot = _nearest(self._warped, u)
         u = np.where(at_knot & (u > 1e-9) & (u < 1.0 - 1e-9), self._warped[knot], u)
         segment = np.minimum(
@@ -72,12 +72,12 @@ class WarpedNormal(Forecast):
         return np.where(u >= 1.0, 1.0, self._levels[segment] + rise)
 
     def mirrored(self) -> WarpedNormal:
-        """Return the distribution with the opposite sign."""
+        """Return the distribution of −Z."""
         return WarpedNormal(1.0 - self._levels[-2:0:-1], 1.0 - self._warped[-2:0:-1])
 
     def score(self, y: ArrayLike) -> FloatArray:
         z = validate.as_floats("y", y)
-        # A finite score has a PIT below 1, which matters if mass lies at +∞.
+        # A finite score must have a PIT below 1: there may be mass at +∞.
         u = np.where(np.isposinf(z), 1.0, np.minimum(ndtr(z), 1.0 - PIT_RESOLUTION))
         first, last = self._warped[1], self._warped[-2]
         score = np.array(ndtri(self.unwarp(u)))
@@ -148,11 +148,11 @@ class WarpedNormal(Forecast):
 
 
 class _Segments:
-    """G as lines between knots, for expectations: infinite knots are read at ±8.2.
+    """G as lines between knots, for expectations; infinite knots are read at ±8.2.
 
-    Where a segment lies in the lower half, G = lift + slope·Φ(z); in the upper half,
-    1 − G = lift + slope·Φ(−z): so neither tail is a difference of large numbers. A segment of
-    next to no width is a point mass in its middle.
+    On a segment in the lower half G = lift + slope·Φ(z), and on one in the upper half
+    1 − G = lift + slope·Φ(−z), so neither tail is computed as a difference of large numbers. A
+    segment of almost no width counts as a point mass at its middle.
     """
 
     def __init__(self, levels: FloatArray, warped: FloatArray) -> None:
@@ -161,9 +161,9 @@ class _Segments:
         self.edges = ndtri(knots)
         width, mass = np.diff(knots), np.diff(levels)
         self.upper = knots[:-1] + knots[1:] > 1.0
-        self.upper[[0, -1]] = False, True  # whatever rounding says
+        self.upper[[0, -1]] = False, True  # even if rounding makes it look otherwise
         tail = np.where(self.upper, 1.0 - knots[:-1], knots[1:])
-        wide = width > 1e-8 * tail  # narrower, the slope magnifies rounding more than it resolves
+        wide = width > 1e-8 * tail  # on narrower segments the slope is mostly rounding error
         self.slope = np.divide(mass, width, out=np.zeros_like(mass), where=wide)
         from_above = (1.0 - levels[1:]) - self.slope * (1.0 - knots[1:])
         from_below = levels[:-1] - self.slope * knots[:-1]
@@ -178,8 +178,8 @@ class _Segments:
         self.place[~wide] = 0.5 * (self.edges[:-1] + self.edges[1:])[~wide]
 
     def integrals(self, edges: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Integrate 1, L and L² from edge to edge, L = lift + slope·Φ(±z) being G or 1 − G."""
-        # An infinite edge counts only in a tail, where the lift is 0.
+        """Integrate 1, L and L² over each segment, where L = lift + slope·Φ(±z) is G or 1 − G."""
+        # An infinite edge occurs only in a tail, where the lift is 0 and the length is never used.
         length = np.diff(np.where(np.isinf(edges), 0.0, edges), axis=-1)
         sides = np.where(self.upper, -1.0, 1.0)
         left, right = sides * edges[..., :-1], sides * edges[..., 1:]
@@ -193,10 +193,10 @@ class _Segments:
 
 
 def _nearest(knots: FloatArray, x: FloatArray) -> tuple[np.ndarray, np.ndarray]:
-    """Find the knot next to each x, and whether x is that knot up to rounding.
+    """Return the knot nearest to each x, and whether x equals that knot up to rounding.
 
-    Where R jumps to ±∞ the last bit of a level decides: 0.5 − 0.5·0.8 must mean 0.1. Going
-    through Φ and Φ⁻¹ costs some hundred last bits at most, which is 1e-13.
+    Where R jumps to ±∞ the last bit of a level decides, and 0.5 − 0.5·0.8 must mean 0.1. A round
+    trip through Φ and Φ⁻¹ loses a few hundred units in the last place at most, about 1e-13.
     """
     above = np.clip(np.searchsorted(knots, x), 1, knots.size - 1)
     with np.errstate(invalid="ignore"):  # the outermost knots may be infinite
@@ -206,7 +206,7 @@ def _nearest(knots: FloatArray, x: FloatArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _tail_score(z: FloatArray, numerator: float, denominator: float) -> FloatArray:
-    """Return Φ⁻¹(Φ(z)·numerator/denominator), precise however small Φ(z) is."""
+    """Return Φ⁻¹(Φ(z)·numerator/denominator), accurate however small Φ(z) is."""
     if numerator == 0.0 or z.size == 0:
         return np.full_like(z, -np.inf)
     log_p = log_ndtr(z) + np.log(numerator) - np.log(denominator)

@@ -15,13 +15,13 @@ from calibrant.forecasts.base import Forecast
 
 
 class Quantiles(Forecast):
-    """Quantiles at a grid of levels, as quantile regressors give them.
+    """Quantiles at a grid of levels, as quantile regression returns them.
 
     Between levels the quantile function is linear in the normal score z, so the forecast is a
-    piece of a Gaussian there; beyond the outermost levels the last slope goes on, which gives
-    Gaussian tails and full support. All expectations are closed forms. Equal neighbouring
-    quantiles are point masses; an outcome on one has the score of the whole mass, so the PITs of
-    a right forecast with point masses are not uniform, and recalibrating it is no use.
+    piece of a Gaussian there. Beyond the outermost levels the last slope continues, which gives
+    Gaussian tails and full support. All expectations have closed forms. Equal neighbouring
+    quantiles form a point mass. An outcome on one gets the score of its upper end, so the PITs of
+    even a correct forecast with point masses are not uniform, and recalibrating it does not help.
 
     Args:
         levels: k ≥ 2 strictly increasing levels inside (0, 1).
@@ -36,10 +36,10 @@ class Quantiles(Forecast):
             raise ValueError(f"At least 2 levels are needed, but got {grid.size}.")
         if values.ndim == 0 or values.shape[-1] != grid.size:
             raise ValueError(
-                f"The last axis of `values` must hold one quantile a level ({grid.size}), "
+                f"The last axis of `values` must hold one quantile per level ({grid.size}), "
                 f"but got shape {values.shape}."
             )
-        # Equal quantiles that someone computed may differ in their last bits.
+        # Quantiles that should be equal may differ in their last bits.
         rounding = 1e-15 * np.abs(values).max(axis=-1, keepdims=True)
         crossing = np.diff(values, axis=-1) < -rounding
         if np.any(crossing):
@@ -56,8 +56,10 @@ class Quantiles(Forecast):
         slopes = steps / np.diff(self._knots)
         whole = ((values[..., -1] - values[..., 0]) / (self._knots[-1] - self._knots[0]))[..., None]
         if not np.all(whole > 0.0):
-            raise ValueError("The quantiles of a point must not all be equal: it has no spread.")
-        # A tail that starts from a point mass has no slope of its own: it takes the overall one.
+            raise ValueError(
+                "The quantiles of a point must not all be equal: the forecast would have no spread."
+            )
+        # A tail that starts at a point mass has no slope to continue: it takes the overall slope.
         first = np.where(slopes[..., :1] > 0.0, slopes[..., :1], whole)
         last = np.where(slopes[..., -1:] > 0.0, slopes[..., -1:], whole)
         # Piece j is y = anchor + slope·(z − knot) for z in [edge_j, edge_{j+1}]; j = 0 … k.
@@ -68,15 +70,15 @@ class Quantiles(Forecast):
 
     @classmethod
     def from_samples(cls, draws: ArrayLike) -> Quantiles:
-        """Make a forecast of an ensemble or of posterior draws: the last axis runs over members.
+        """Return the forecast of an ensemble or of posterior draws, one member per last index.
 
-        The sorted members become quantiles at the levels (i − ½)/m. Unlike the raw empirical
-        distribution the result is continuous, and an outcome outside the ensemble's range keeps
-        a finite score.
+        The sorted members become quantiles at the levels (i − ½)/m. Unlike the empirical
+        distribution the result is continuous, so an outcome outside the ensemble's range has a
+        finite score.
         """
         draws = np.sort(validate.finite("draws", draws), axis=-1)
         if draws.ndim == 0 or draws.shape[-1] < 2:
-            raise ValueError(f"At least 2 draws a point are needed, but got shape {draws.shape}.")
+            raise ValueError(f"At least 2 draws per point are needed, but got shape {draws.shape}.")
         members = draws.shape[-1]
         return cls((np.arange(members) + 0.5) / members, draws)
 
@@ -91,16 +93,16 @@ class Quantiles(Forecast):
         return Quantiles(self._levels, self._values[index])
 
     def stretched(self, shift: float, stretch: float) -> Quantiles | None:
-        """Return the forecast with scores shift + stretch·z: the same quantiles at other levels.
+        """Return the forecast recalibrated by N(shift, stretch²): same quantiles, other levels.
 
-        None where a level would come so close to 0 or 1 that it lost its digits.
+        Return None if a level would come too close to 0 or 1 to keep its digits.
         """
         knots = (self._knots - shift) / stretch
         return None if np.abs(knots).max() > 5.0 else Quantiles(ndtr(knots), self._values)
 
     def score(self, y: ArrayLike) -> FloatArray:
         y = validate.as_floats("y", y)
-        # The piece that ends strictly above y: at a point mass, the score of the whole mass.
+        # The piece that ends strictly above y; at a point mass this gives the upper end's score.
         piece = (self._values <= y[..., None]).sum(axis=-1)
         rise = (y - self._pick(self._anchor_values, piece)) / self._pick(self._slopes, piece)
         return np.asarray(self._anchor_knots[piece] + rise)
@@ -121,7 +123,7 @@ class Quantiles(Forecast):
         return self._moment(np.zeros(self.batch), 1)
 
     def std(self) -> FloatArray:
-        spread = self._values[..., -1] - self._values[..., 0]  # the unit: squares must not vanish
+        spread = self._values[..., -1] - self._values[..., 0]  # a unit, so that squares survive
         return np.asarray(spread * np.sqrt(self._moment(self.mean(), 2, spread)))
 
     def crps(self, y: ArrayLike) -> FloatArray:

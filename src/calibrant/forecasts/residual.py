@@ -1,14 +1,13 @@
 """The residual Z: what recalibration makes of a standard normal score.
 
 A recalibrator R turns a forecast Q into Q∘R. On the scale of normal scores that is one univariate
-distribution, the residual Z with CDF G(Φ(z)), shared by every point: a Gaussian forecast becomes
-``Y = mean + std·Z`` (:class:`LocationScale`), and any other forecast is read through Z
-(:class:`Calibrated`). So a residual is itself a :class:`~calibrant.forecasts.Forecast` of one
-score:
+distribution, the residual Z with CDF G(Φ(z)), shared by all points. A Gaussian forecast becomes
+``Y = mean + std·Z`` (:class:`LocationScale`); any other forecast is read through Z
+(:class:`Calibrated`). A residual is itself a :class:`~calibrant.forecasts.Forecast` of one score:
 
-* ``Normal(a, b)``       the identity, and the Gaussian recalibrator
-* ``Mixture(...)``       the smoothed leader
-* ``WarpedNormal(...)``  a piecewise linear R: the online, isotonic and regression recalibrators
+* ``Normal(a, b)``       of the identity and the Gaussian recalibrator
+* ``Mixture(...)``       of the smoothed leader
+* ``WarpedNormal(...)``  of a piecewise linear R: the online, isotonic and regression recalibrators
                          (:mod:`calibrant.forecasts.piecewise`)
 """
 
@@ -34,7 +33,7 @@ _LARGEST = np.finfo(float).max
 
 
 class LocationScale(Forecast):
-    """Recalibrated Gaussian forecasts: Y = mean + std·Z with one residual Z for all points."""
+    """Recalibrated Gaussian forecasts: Y = location + scale·Z, one residual Z for all points."""
 
     def __init__(self, location: ArrayLike, scale: ArrayLike, residual: Forecast) -> None:
         base = Normal(location, scale)
@@ -54,7 +53,7 @@ class LocationScale(Forecast):
         return self.residual.score(self._standardised(y))
 
     def at_score(self, z: ArrayLike) -> FloatArray:
-        with np.errstate(over="ignore"):  # beyond the largest float is infinity
+        with np.errstate(over="ignore"):  # outcomes beyond the largest float become infinite
             return np.asarray(self.location + self.scale * self.residual.at_score(z))
 
     def pdf(self, y: ArrayLike) -> FloatArray:
@@ -76,21 +75,21 @@ class LocationScale(Forecast):
         return np.log(self.scale) + self.residual.log_shortfall(self._standardised(v))
 
     def cdf_gradient(self, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return the derivatives of P(Y ≤ y) by location and by scale."""
+        """Return the derivatives of P(Y ≤ y) with respect to location and scale."""
         v = self._standardised(y)
         slope = -self.residual.pdf(v) / self.scale
         return slope, slope * v
 
     def shortfall_gradient(self, v: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return the derivatives of E[(v − Y)₊] by location and by scale."""
+        """Return the derivatives of E[(v − Y)₊] with respect to location and scale."""
         s = self._standardised(v)
         below = self.residual.cdf(s)
         return -below, self.residual.shortfall(s) - s * below
 
     def log_shortfall_gradient(self, v: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return the derivatives of log E[(v − Y)₊] by location and by scale, without underflow."""
+        """Return the derivatives of log E[(v − Y)₊] with respect to location and scale."""
         s = self._standardised(v)
-        # G/h as a difference of logarithms: both underflow long before their ratio does.
+        # G/h as a difference of logarithms, because both underflow long before their ratio does.
         ratio = np.exp(log_ndtr(self.residual.score(s)) - self.residual.log_shortfall(s))
         return -ratio / self.scale, (1.0 - s * ratio) / self.scale
 
@@ -99,7 +98,7 @@ class LocationScale(Forecast):
 
 
 class Calibrated(NumericForecast):
-    """Any forecast read through a residual: its quantile function is Q∘R.
+    """Any forecast recalibrated by a residual: its quantile function is Q∘R.
 
     CDF and quantiles are exact; expectations are sums over some 2,000 cells of outcomes.
     """
@@ -122,7 +121,7 @@ class Calibrated(NumericForecast):
 
     def at_score(self, z: ArrayLike) -> FloatArray:
         inner = self.residual.at_score(z)
-        # A level played at ±∞ means just that, also where the raw forecast's support is bounded.
+        # A level played at ±∞ stays there, even where the raw forecast's support is bounded.
         return np.where(np.isinf(inner), inner, self.forecast.at_score(inner))
 
     def pdf(self, y: ArrayLike) -> FloatArray:
@@ -132,17 +131,17 @@ class Calibrated(NumericForecast):
         return self.forecast.pdf(y) * np.where(np.isfinite(ratio), ratio, 0.0)
 
     def _cut(self) -> tuple[Forecast, FloatArray, Forecast]:
-        # At quantiles of the raw forecast, and at the calibrated one's, which may reach further.
-        own = self.residual.at_score(EVEN_SCORES[::7])  # fewer, as each may be a root search
+        # At quantiles of the raw forecast and of the calibrated one, which may reach further.
+        own = self.residual.at_score(EVEN_SCORES[::7])  # fewer, as each may need a root search
         scores = np.unique(np.concatenate([EVEN_SCORES, own[np.isfinite(own)]]))
         return self.forecast, scores, self.residual
 
 
 def compose(forecast: Forecast, residual: Forecast) -> Forecast:
-    """Return the forecast recalibrated by a residual, in the simplest form that is exact.
+    """Return the forecast recalibrated by a residual, in the simplest exact form.
 
-    A residual made of two is applied one after the other, so that the quantiles of a chain are the
-    same to the last bit whichever way it is put together.
+    A residual composed of two is applied in two steps, so that the quantiles of a chain of
+    recalibrators are the same to the last bit however the chain is grouped.
     """
     if isinstance(residual, LocationScale):
         return compose(
@@ -152,7 +151,7 @@ def compose(forecast: Forecast, residual: Forecast) -> Forecast:
         return compose(compose(forecast, residual.forecast), residual.residual)
     if isinstance(residual, Normal) and residual.mean() == 0.0 and residual.std() == 1.0:
         return forecast
-    if isinstance(forecast, Mapped):  # recalibrate in the model's units, where it is Gaussian
+    if isinstance(forecast, Mapped):  # recalibrate in the model's units: mostly Gaussian there
         return Mapped(compose(forecast.forecast, residual), forecast.outputs)
     if isinstance(forecast, Normal):
         if isinstance(residual, Normal):  # a Gaussian stays Gaussian
@@ -167,7 +166,7 @@ def compose(forecast: Forecast, residual: Forecast) -> Forecast:
 
 
 def mirrored(residual: Forecast) -> Forecast:
-    """Return the residual of −Z: what recalibration makes of outcomes with the opposite sign."""
+    """Return the residual −Z, which recalibrates outcomes of the opposite sign."""
     match residual:
         case Normal():
             return Normal(-residual.mean(), residual.std())
@@ -179,4 +178,4 @@ def mirrored(residual: Forecast) -> Forecast:
             return LocationScale(-residual.location, residual.scale, mirrored(residual.residual))
         case Calibrated():
             return Calibrated(mirrored(residual.forecast), mirrored(residual.residual))
-    raise TypeError(f"A residual is made of scores; {type(residual).__name__} is none.")
+    raise TypeError(f"A {type(residual).__name__} is not the residual of a recalibrator.")

@@ -1,4 +1,4 @@
-"""Any distribution of ``scipy.stats`` as a forecast."""
+"""Continuous distributions of ``scipy.stats`` as forecasts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ScipyForecast(Forecast):
     def __init__(self, distribution: Any) -> None:
         from scipy.stats import (
             rv_continuous,
-        )  # slow to import, and loaded already by who comes here
+        )  # slow to import; a caller with a distribution has loaded it already
 
         if not isinstance(getattr(distribution, "dist", None), rv_continuous):
             raise TypeError(
@@ -55,10 +55,10 @@ class ScipyForecast(Forecast):
 
     def score(self, y: ArrayLike) -> FloatArray:
         y = validate.as_floats("y", y)
-        with np.errstate(all="ignore"):  # some distributions compute their tails carelessly
+        with np.errstate(all="ignore"):  # some distributions overflow or divide by 0 in the tails
             score = score_from_logs(self._distribution.logcdf(y), self._distribution.logsf(y))
         score = np.clip(score, -SCORE_LIMIT, SCORE_LIMIT)
-        # Where a tail formula fails, the last score that a probability can express.
+        # Where a tail formula fails, use the largest score that a probability can express.
         score = np.where(np.isnan(score), np.copysign(LARGEST_SCORE, y - self._median), score)
         start, end = self._distribution.support()
         score = np.where(y <= start, -SCORE_LIMIT, np.where(y >= end, SCORE_LIMIT, score))
@@ -91,7 +91,7 @@ class ScipyForecast(Forecast):
     def shortfall(self, v: ArrayLike) -> FloatArray:
         v = validate.as_floats("v", v)
         split = np.clip(self.score(v), -27.0, EDGE_SCORE)
-        start = np.minimum(-EDGE_SCORE, split - 10.0)  # what lies lower is 1e-20 of it
+        start = np.minimum(-EDGE_SCORE, split - 10.0)  # what lies lower is 1e-20 of the total
         return self._integrate(start, split, lambda q, z: np.maximum(v - q, 0.0))
 
     def log_shortfall(self, v: ArrayLike) -> FloatArray:
@@ -104,7 +104,10 @@ class ScipyForecast(Forecast):
         end: ArrayLike,
         integrand: Callable[[FloatArray, FloatArray], FloatArray],
     ) -> FloatArray:
-        """Integrate over normal scores, ∫ integrand(quantile, z)·φ(z) dz; beyond ±8.2 is 1e-16."""
+        """Return ∫ integrand(quantile, z)·φ(z) dz over scores from ``start`` to ``end``.
+
+        Scores beyond ±8.2 have a probability of 1e-16 and can be left out.
+        """
         start, end = np.broadcast_arrays(np.asarray(start, float), np.asarray(end, float))
         nodes, node_weights = np.polynomial.legendre.leggauss(100)  # the integrand is smooth
         column = (-1,) + (1,) * start.ndim

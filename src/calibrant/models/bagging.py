@@ -1,8 +1,8 @@
-"""An ensemble of Gaussian processes, each fitted to a bootstrap resample of the outcomes.
+"""Bagging (Breiman 1996) of Gaussian processes, each fitted to a bootstrap resample of outcomes.
 
-Where members disagree the ensemble is less sure than any of them: a classic way to more honest
-uncertainty, at the price of as many fits. What members say is joined into the Gaussian with the
-mixture's mean and variance.
+Where members disagree, the ensemble is less certain than its members: a classic way to wider
+uncertainty, at the cost of one fit per member. The forecast is the Gaussian with the mean and
+variance of the mixture of members.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from calibrant.models.protocol import Posterior
 
 @dataclass(frozen=True)
 class BaggedProcesses:
-    """Gaussian processes on bootstrap resamples.
+    """Bagged Gaussian processes (Breiman 1996): one per bootstrap resample.
 
     Args:
-        model: the process that each member is.
-        members: how many there are.
+        model: the process of each member.
+        members: the number of members.
         seed: of the resamples; the same outcomes give the same ensemble.
     """
 
@@ -39,21 +39,24 @@ class BaggedProcesses:
     def __post_init__(self) -> None:
         validate.at_least("members", self.members, 2)
         if self.model.outputs is Outputs.TANH:
-            raise ValueError('Members share one output map, which `outputs="tanh"` cannot give.')
+            raise ValueError(
+                'Members share one output map, but `outputs="tanh"` is fitted by each of them; '
+                "choose another output map."
+            )
 
     @property
     def most_outcomes(self) -> int:
-        """How many outcomes a search gives it at most."""
+        """The most outcomes that a search gives it."""
         return self.model.most_outcomes
 
     def with_labels(self, columns: tuple[int, ...]) -> BaggedProcesses:
-        """Return the ensemble, told which columns are labels, unless it knows of some."""
+        """Return the ensemble with the given columns as labels, unless its kernel names some."""
         return replace(self, model=self.model.with_labels(columns))
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> FittedBag:
         """Return the ensemble fitted to outcomes y at the rows of X."""
         X, y = validate.training_data(X, y)
-        # One map for all: members are added up, which takes the same units.
+        # One map for all members, because averaging them needs common units.
         shared = fit_map(self.model.outputs, y)
         member = replace(self.model, outputs=shared)
         rng = np.random.default_rng([self.seed, y.size])
@@ -63,11 +66,11 @@ class BaggedProcesses:
 
 @dataclass(frozen=True)
 class FittedBag:
-    """The ensemble given outcomes."""
+    """An ensemble after ``fit``."""
 
     members: tuple[FittedGP, ...]
     outputs: MonotoneMap
-    X: FloatArray  # all inputs, of which each member has seen some
+    X: FloatArray  # all inputs; each member has seen some of them
 
     def predict(self, X: ArrayLike) -> Forecast:
         """Forecast the outcomes at the rows of X, observation noise included."""
@@ -76,7 +79,7 @@ class FittedBag:
         return mapped(Normal(belief.mean, np.sqrt(belief.std**2 + noise)), self.outputs)
 
     def posterior(self, X: FloatArray) -> Posterior:
-        """Return mean and std of the mixture of members, without noise."""
+        """Return mean and std of the mixture of members, without noise, in the model's units."""
         parts = [member.posterior(X) for member in self.members]
         means = np.array([part.mean for part in parts])
         stds = np.array([part.std for part in parts])
@@ -100,7 +103,7 @@ class FittedBag:
         return self.outputs(y)
 
     def means(self) -> FloatArray:
-        """Return the ensemble's means at all inputs."""
+        """Return the means of the ensemble at all training inputs, in the model's units."""
         return self.posterior(self.X).mean
 
     def condition(
@@ -110,10 +113,10 @@ class FittedBag:
         *,
         std: FloatArray | float | None = None,
     ) -> FittedBag:
-        """Return the ensemble after ``values`` in its units; by default its own means.
+        """Return the ensemble conditioned on ``values`` at X, in the model's units.
 
-        They are outcomes, with noise; or, where ``std`` says how far they may be from the
-        function, more or less sure than that. At 0 they are the function's own.
+        By default the values are the ensemble's own means. They count as outcomes with the model's
+        noise, or with noise of the given ``std``; with 0 they are exact values of the function.
         """
         if X.shape[0] == 0:
             return self
@@ -122,7 +125,10 @@ class FittedBag:
         return replace(self, members=members, X=np.vstack([self.X, X]))
 
     def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:
-        """Return a joint draw of the function at X, made of standard normal ``seed_scores``."""
+        """Return a joint draw of the function at X, from standard normal ``seed_scores``.
+
+        The draw is from the Gaussian with the mixture's mean and covariance.
+        """
         parts = [member.joint(X) for member in self.members]
         means = np.array([mean for mean, _ in parts])
         mean = means.mean(axis=0)

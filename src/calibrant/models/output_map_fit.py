@@ -1,8 +1,8 @@
-"""A Gaussian process that learns the units of its outcomes: warped GPs (Snelson et al. 2003).
+"""Warped Gaussian processes (Snelson et al. 2003): an output map fitted together with the process.
 
-The steps of a :class:`~calibrant.forecasts.output_maps.TanhMap` and the hyper-parameters are found
-together, as the most probable ones. What keeps the map from squeezing all outcomes into one is the
-Jacobian: the density of y is that of g(y) times g′(y).
+The steps of a :class:`~calibrant.forecasts.output_maps.TanhMap` and the hyper-parameters are fitted
+jointly, as the most probable ones (MAP). The density of y is that of g(y) times g′(y); this
+Jacobian keeps the map from squeezing all outcomes together.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from calibrant.models.likelihood import (
     negative_log_joint,
 )
 
-STEPS = 3  # as many tanh as in the paper on warped processes
+STEPS = 3  # the number of tanh terms in the paper on warped processes
 
-# Beliefs about a step, as mean and standard deviation: of the logarithms of height and slope, and
-# of the place, in units of the spread of outcomes. Ten outcomes cannot tell nine numbers.
+# Priors of a step, as mean and standard deviation: of log height, of log slope, and of the shift,
+# in units of the spread of outcomes. Ten outcomes alone cannot determine nine parameters.
 _HEIGHT, _SLOPE, _SHIFT = (np.log(0.3), 1.5), (0.0, 1.0), (0.0, 1.5)
 _CENTRE = np.repeat([_HEIGHT[0], _SLOPE[0], _SHIFT[0]], STEPS)
 _WIDTH = np.repeat([_HEIGHT[1], _SLOPE[1], _SHIFT[1]], STEPS)
 _BOUNDS = [(-7.0, 4.0)] * STEPS + [(-3.0, 3.0)] * STEPS + [(-4.0, 4.0)] * STEPS
 
-# A warp has nine parameters more than a kernel, along a narrow valley: it takes more steps.
+# A warp adds nine parameters along a narrow valley, so the fit takes more iterations.
 _DESCENT: Any = {"maxiter": 50, "ftol": 1e-6, "gtol": 1e-3}
 
 
@@ -48,15 +48,15 @@ def most_probable_warp(
     priors: Priors | None,
     start: tuple[FloatArray, TanhMap] | None,
 ) -> tuple[TanhMap, FloatArray]:
-    """Return the most probable map of outcomes and log hyper-parameters.
+    """Return the output map and log hyper-parameters of a warped GP (Snelson et al. 2003), by MAP.
 
     Args:
         kernel: the correlation function.
         X: inputs (n, d).
         y: outcomes (n,).
-        scale: the affine map that takes outcomes to the units in which steps are described.
-        priors: beliefs about hyper-parameters, or None.
-        start: an earlier answer to start from, hyper-parameters and map.
+        scale: the affine map from outcomes to the units in which steps are described.
+        priors: priors of the hyper-parameters, or None.
+        start: an earlier fit to start from, as hyper-parameters and map.
     """
     assert isinstance(scale, PowerMap)
     centre, unit = scale.centre, scale.unit
@@ -81,7 +81,7 @@ def most_probable_warp(
         known = start[1]
         steps = [np.log(known.heights), np.log(known.slopes), known.shifts]
         points = [np.concatenate([start[0], *steps])]
-    else:  # from steps too small to matter, and from some that do
+    else:  # from steps too small to matter, and from larger ones
         theta = most_probable(kernel, X, scale(told), None, priors)
         places = -np.quantile(t, np.linspace(0.1, 0.9, STEPS))
         points = [
@@ -115,7 +115,7 @@ def _warped(
     heights, slopes = np.exp(heights), np.exp(slopes)
     inner = slopes * (t[:, None] + shifts)
     step = np.tanh(inner)
-    rise = heights * slopes * (1.0 - step**2)  # what each step adds to the slope
+    rise = heights * slopes * (1.0 - step**2)  # each step's part of the slope
     risen, slope = t + step @ heights, 1.0 + rise.sum(axis=1)
     spread = _spread(risen)
     v = (risen - risen.mean()) / spread
@@ -134,7 +134,7 @@ def _warped(
 
 
 def _spread(risen: FloatArray) -> float:
-    """Return a number to divide by: outcomes that are all the same have no spread."""
+    """Return the std, or 1 if all values are equal and there is no spread to divide by."""
     return (
         float(risen.std()) if np.ptp(risen) > 1e-12 * max(1.0, float(np.abs(risen).max())) else 1.0
     )

@@ -1,7 +1,7 @@
-"""What a model is, and what it may know besides.
+"""The interface of a model, and its optional extensions.
 
-Only ``fit`` and ``predict`` are needed. What else a fitted model offers is used where it is there:
-closed-form scores instead of refits, gradients instead of local search, conditioning instead of a
+Only ``fit`` and ``predict`` are required. Other methods are used if a model has them: closed-form
+scores instead of refits, gradients instead of a search without them, conditioning instead of a
 second fit.
 """
 
@@ -17,7 +17,7 @@ from calibrant.forecasts.base import Forecast
 
 
 class FittedModel(Protocol):
-    """A model after ``fit``."""
+    """A model after ``fit``, which can forecast."""
 
     def predict(self, X: FloatArray) -> Forecast:
         """Forecast the outcomes at the rows of X, observation noise included."""
@@ -26,7 +26,7 @@ class FittedModel(Protocol):
 
 @runtime_checkable
 class Model(Protocol):
-    """Anything that can be fitted; ``fit`` returns a fitted model and changes nothing else."""
+    """Anything that can be fitted; ``fit`` returns a fitted model and leaves this one unchanged."""
 
     def fit(self, X: FloatArray, y: FloatArray) -> FittedModel:
         """Return the model fitted to outcomes y at the rows of X."""
@@ -35,31 +35,31 @@ class Model(Protocol):
 
 @runtime_checkable
 class KnowsLabels(Protocol):
-    """A model that treats columns of labels as such, once it is told which they are."""
+    """A model that can treat some columns as labels (categories)."""
 
     def with_labels(self, columns: tuple[int, ...]) -> Model:
-        """Return the model for inputs in which some columns are labels."""
+        """Return the model for inputs in which the given columns are labels."""
         ...
 
 
 @runtime_checkable
 class HasLimit(Protocol):
-    """A model whose cost grows so fast that it is better given a part of many outcomes."""
+    """A model whose cost grows so fast with the outcomes that a search gives it only a subset."""
 
     @property
     def most_outcomes(self) -> int:
-        """How many outcomes a search gives it at most."""
+        """The most outcomes that a search gives it."""
         ...
 
 
 @runtime_checkable
 class KnowsLeaveOneOut(Protocol):
-    """A fitted model with leave-one-out scores at less cost than a fit for each outcome."""
+    """A fitted model whose leave-one-out scores cost less than one fit per outcome."""
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
         """Return score and predictive std of each outcome under the model fitted to all others.
 
-        The scores are normal scores; the stds are in units of the model's own.
+        The scores are normal scores; the stds are in the model's own units.
         """
         ...
 
@@ -75,25 +75,25 @@ class KnowsOneStepAhead(Protocol):
 
 @runtime_checkable
 class CanRefit(Protocol):
-    """A fitted model that can go on from where it is when outcomes are added."""
+    """A fitted model that can be updated when outcomes are added."""
 
     def refit(self, X: FloatArray, y: FloatArray) -> Self:
-        """Return the model fitted to X and y, at less cost than from scratch."""
+        """Return the model fitted to X and y, at less cost than a new fit."""
         ...
 
 
 @runtime_checkable
 class TakesTurns(Protocol):
-    """A fitted model that is one of several."""
+    """A fitted model of a rotation, which uses one of several models at a time."""
 
     @property
     def at_turn(self) -> Model:
-        """The one it is, to be fitted to other outcomes."""
+        """The model in use, which can be fitted to other outcomes."""
         ...
 
 
 class Posterior(NamedTuple):
-    """Gaussian beliefs about the noise-free function at m points, in the model's units."""
+    """The Gaussian posterior of the noise-free function at m points, in the model's units."""
 
     mean: FloatArray  # (m,)
     std: FloatArray  # (m,)
@@ -103,13 +103,13 @@ class Posterior(NamedTuple):
 
 @runtime_checkable
 class GaussianBelief(FittedModel, Protocol):
-    """A fitted model that is Gaussian in units of its own, and differentiable.
+    """A fitted model that is Gaussian in its own units, and differentiable.
 
     The units are an increasing map of outcomes, so that "lower" means the same in both.
     """
 
     def posterior(self, X: FloatArray) -> Posterior:
-        """Return beliefs about the function, without observation noise, at the rows of X."""
+        """Return the posterior of the function, without observation noise, at the rows of X."""
         ...
 
     def in_model_units(self, y: ArrayLike) -> FloatArray:
@@ -117,7 +117,7 @@ class GaussianBelief(FittedModel, Protocol):
         ...
 
     def means(self) -> FloatArray:
-        """Return the posterior means at the inputs fitted, in the model's units."""
+        """Return the posterior means at the training inputs, in the model's units."""
         ...
 
     def condition(
@@ -127,10 +127,10 @@ class GaussianBelief(FittedModel, Protocol):
         *,
         std: FloatArray | float | None = None,
     ) -> Self:
-        """Return the belief after ``values`` (in its units; by default its own means) at X.
+        """Return the belief conditioned on ``values`` at X, in the model's units.
 
-        They are outcomes, with noise; or, where ``std`` says how far they may be from the
-        function, more or less sure than that. At 0 they are the function's own.
+        By default the values are the belief's own means. They count as outcomes with the model's
+        noise, or with noise of the given ``std``; with 0 they are exact values of the function.
         """
         ...
 

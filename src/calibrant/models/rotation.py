@@ -1,8 +1,8 @@
-"""Gaussian processes that take turns.
+"""A rotation of Gaussian processes: a search uses them one after the other.
 
-Which kernel fits a function is not known beforehand, and a few dozen outcomes often cannot tell. A
-search that trusts one kernel can be stuck where that kernel is wrong; when another one has the next
-turn, it is not. A turn costs no more than a single process does.
+Which kernel suits a function is not known beforehand, and a few dozen outcomes often cannot decide
+it. A search that relies on one kernel can get stuck where that kernel is wrong; another kernel at
+the next step frees it. A step costs no more than with a single process.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from calibrant.models.protocol import Posterior
 
 @dataclass(frozen=True)
 class Rotation:
-    """Some processes, of which one is used at a time: after n outcomes number n modulo their count.
+    """Several processes, of which one is used at a time.
+
+    After n outcomes that is process n modulo their number.
 
     Args:
-        processes: at least one.
+        processes: the processes, at least one.
     """
 
     processes: tuple[GaussianProcess, ...]
@@ -38,15 +40,15 @@ class Rotation:
 
     @property
     def most_outcomes(self) -> int:
-        """How many outcomes a search gives them at most."""
+        """The most outcomes that a search gives them."""
         return min(process.most_outcomes for process in self.processes)
 
     def with_labels(self, columns: tuple[int, ...]) -> Rotation:
-        """Return the rotation of processes that know which columns are labels."""
+        """Return the rotation for inputs in which the given columns are labels."""
         return Rotation(tuple(process.with_labels(columns) for process in self.processes))
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> FittedRotation:
-        """Return the process whose turn it is, fitted to outcomes y at the rows of X."""
+        """Return the rotation with its next process fitted to outcomes y at the rows of X."""
         return self._at_turn(X, y, (None,) * len(self.processes))
 
     def _at_turn(
@@ -61,7 +63,7 @@ class Rotation:
 
 @dataclass(frozen=True)
 class FittedRotation:
-    """The process whose turn it is, and what the others knew when they had theirs."""
+    """A fitted rotation: the process in use, and the last fits of the others."""
 
     model: Rotation
     current: FittedGP
@@ -69,11 +71,11 @@ class FittedRotation:
 
     @property
     def at_turn(self) -> GaussianProcess:
-        """The process whose turn it is."""
+        """The model of the process in use."""
         return self.current.model
 
     def refit(self, X: ArrayLike, y: ArrayLike) -> FittedRotation:
-        """Return the process that has the next turn, going on from its last one."""
+        """Return the rotation with its next process in use, updated from its own last fit."""
         return self.model._at_turn(X, y, self.known)
 
     def predict(self, X: ArrayLike) -> Forecast:
@@ -85,11 +87,11 @@ class FittedRotation:
         return self.current.posterior(X)
 
     def in_model_units(self, y: ArrayLike) -> FloatArray:
-        """Return g(y), of the map of the process at turn."""
+        """Return g(y), with the output map of the process in use."""
         return self.current.in_model_units(y)
 
     def means(self) -> FloatArray:
-        """Return the posterior means at the inputs fitted, in the model's units."""
+        """Return the posterior means at the training inputs, in the model's units."""
         return self.current.means()
 
     def condition(
@@ -99,17 +101,17 @@ class FittedRotation:
         *,
         std: FloatArray | float | None = None,
     ) -> FittedRotation:
-        """Return the belief after ``values`` in the model's units; by default its own means."""
+        """Return the belief conditioned on ``values`` in the model's units, or on its own means."""
         return replace(self, current=self.current.condition(X, values, std=std))
 
     def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:
-        """Return a joint draw of the function at X, made of standard normal ``seed_scores``."""
+        """Return a joint draw of the function at X, from standard normal ``seed_scores``."""
         return self.current.sample(X, seed_scores)
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
-        """Return score and std of each outcome given all others, hyper-parameters as they are."""
+        """Return score and std of each outcome given all others, keeping hyper-parameters."""
         return self.current.leave_one_out()
 
     def one_step_ahead_scores(self) -> FloatArray:
-        """Return the score of each outcome given the earlier ones, hyper-parameters as they are."""
+        """Return the score of each outcome given the earlier ones, keeping hyper-parameters."""
         return self.current.one_step_ahead_scores()

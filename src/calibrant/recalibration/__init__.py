@@ -1,9 +1,9 @@
 """Recalibrators: maps R of probability levels, learned from past outcomes.
 
-Owns: the recalibrators, the guarantee of the online one, the log of scores that they learn from,
-and the ways to score outcomes by forecasts that had not seen them.
-May use: core, forecasts, models (to fit them to splits); scikit-learn in
-:mod:`~calibrant.recalibration.regression`, which loads it when it is used.
+Owns: the recalibrators, the guarantee of online recalibration, the score log that they learn from,
+and calibration sets: ways to score outcomes by forecasts that had not seen them.
+May use: core, forecasts, models (to fit them on splits); scikit-learn in
+:mod:`~calibrant.recalibration.regression`, which loads it on first use.
 Public names: below.
 """
 
@@ -57,9 +57,9 @@ _KINDS: dict[str, type[Recalibrator]] = {
 
 
 def recalibrator_from_dict(state: Mapping[str, Any]) -> Recalibrator:
-    """Rebuild a recalibrator from what its ``to_dict`` returned, perhaps out of a JSON file.
+    """Restore a recalibrator from the output of its ``to_dict``, for example from a JSON file.
 
-    ``learned``, which `calibrant recalibrate --state` adds about the rows it has seen, is left out.
+    The key ``learned``, in which `calibrant recalibrate --state` counts its rows, is ignored.
     """
     kind = state.get("kind") if isinstance(state, Mapping) else None
     if not isinstance(kind, str) or kind not in _KINDS:

@@ -1,12 +1,12 @@
-"""What every recalibrator does.
+"""The interface of every recalibrator.
 
-``r(p)`` is R(p), the level at which to read the raw forecast so that p comes true; ``r.inverse(u)``
-is G(u) = R⁻¹(u), the recalibrated probability of a raw one. With forecast quantiles Q and CDF F the
-calibrated forecast has quantiles Q∘R and CDF G∘F. (The paper's Algorithm 1 learns G and its
-Section 4 learns R; mixing them up turns over-confidence into more over-confidence.)
+``r(p)`` is R(p), the level at which to read the raw forecast so that its quantile holds a share p
+of outcomes; ``r.inverse(u)`` is G(u) = R⁻¹(u), which recalibrates a raw probability. A forecast
+with quantiles Q and CDF F becomes one with quantiles Q∘R and CDF G∘F. (The paper's Algorithm 1
+learns G and its Section 4 learns R; mixing them up makes over-confident forecasts even more so.)
 
-Recalibrators are values: ``update`` returns a new one and the old one stays as it was, so an
-error on the way loses nothing.
+Recalibrators are values: ``update`` returns a new one and leaves the old one unchanged, so an error
+halfway through loses nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from calibrant.forecasts.residual import compose
 
 
 class Recalibrator(ABC):
-    """A monotone map R of levels, learned from the outcomes seen so far."""
+    """A non-decreasing map R of probability levels, learned from the outcomes so far."""
 
     @property
     @abstractmethod
@@ -35,11 +35,11 @@ class Recalibrator(ABC):
 
     @abstractmethod
     def __call__(self, p: ArrayLike) -> FloatArray:
-        """Return R(p), for a level or an array of levels in [0, 1]."""
+        """Return R(p) for a level or an array of levels in [0, 1]."""
 
     @abstractmethod
     def inverse(self, u: ArrayLike) -> FloatArray:
-        """Return G(u) = R⁻¹(u), for a PIT or an array of PITs in [0, 1]."""
+        """Return G(u) = R⁻¹(u) for a PIT or an array of PITs in [0, 1]."""
 
     @abstractmethod
     def update_many(self, us: ArrayLike) -> Self:
@@ -49,13 +49,13 @@ class Recalibrator(ABC):
     def update_scores(self, z: ArrayLike) -> Self:
         """Return the recalibrator after outcomes with normal scores ``z``, taken in order.
 
-        Scores say more than PITs: those of 9 and of 40 standard deviations differ. The leader and
-        the Gaussian recalibrator make use of that; those that live on PITs cannot.
+        Scores carry more information than PITs, which round 9 and 40 standard deviations to the
+        same 1.0. The leader and the Gaussian recalibrator use it; the others work on PITs.
         """
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return settings and state as plain JSON values; see ``recalibrator_from_dict``."""
+        """Return settings and state as JSON values, for ``recalibrator_from_dict`` to restore."""
 
     def update(self, u: float) -> Self:
         """Return the recalibrator after one outcome with the PIT u = F(y)."""
@@ -70,12 +70,13 @@ class Recalibrator(ABC):
         """Return the recalibrator after the outcomes y of a raw (not recalibrated) forecast.
 
         Several points are learned one after the other, as if each had been calibrated after the
-        outcome before it. Guarantees need that to be true: calibrate, see, observe, one by one.
+        previous outcome. The guarantees hold only if that is what happened: calibrate one forecast,
+        see its outcome, observe it, and only then calibrate the next.
         """
         return self._learn(forecast, validate.one_outcome_each(forecast.batch, y))
 
     def _learn(self, forecast: Forecast, y: FloatArray) -> Self:
-        """Learn from checked outcomes: by their scores, unless a recalibrator knows better."""
+        """Learn from validated outcomes; by default from their normal scores."""
         scores = np.ravel(forecast.score(y))
         return self.update_scores(np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT))
 
@@ -95,7 +96,7 @@ def as_scores(z: ArrayLike) -> FloatArray:
 
 
 def scores_of_pits(us: ArrayLike) -> FloatArray:
-    """Return normal scores of PITs, those of 0 and 1 being the last that a double can express."""
+    """Return normal scores of PITs; PITs of 0 and 1 get the largest scores a double can express."""
     pits = as_pits(us)
     return np.asarray(ndtri(np.clip(pits, np.nextafter(0.0, 1.0), 1.0 - PIT_RESOLUTION)))
 

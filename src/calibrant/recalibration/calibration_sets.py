@@ -5,17 +5,17 @@ The sets differ only in where the forecasts come from:
 =================  =======================================================  ==================
 set                forecast of the i-th outcome                             fits
 =================  =======================================================  ==================
-online             the one made before it happened; recorded as it goes     none
+online             the one made before the outcome, recorded at that time   none
 time-series        by the model fitted to all earlier outcomes              N − first + 1
 leave-one-out      by the model fitted to all other outcomes                N + 1
 k-fold             by the model fitted to the other folds                   k
 =================  =======================================================  ==================
 
-Only the online set carries the guarantee of online recalibration. A fitted model that knows its
-leave-one-out or one-step-ahead scores in closed form (a Gaussian process reads them off its
-Cholesky factor) may offer ``leave_one_out()`` or ``one_step_ahead_scores()``; these are
-used instead of refits, with the model's hyper-parameters as they are. (Hence the + 1: one fit to
-see whether it does.)
+Only the online set carries the guarantee of online recalibration. Some fitted models have their
+leave-one-out or one-step-ahead scores in closed form; a Gaussian process reads them off its
+Cholesky factor. They offer ``leave_one_out()`` or ``one_step_ahead_scores()``, which replace the
+refits and keep the model's hyper-parameters. (Hence the + 1 above: one fit to find out whether the
+model offers them.)
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from calibrant.recalibration.score_log import ScoreLog
 
 
 class Splits(StrEnum):
-    """Whose forecast scores an outcome."""
+    """Which forecast an outcome is scored by."""
 
-    ONLINE = "online"  # the one made before it was evaluated
-    LEAVE_ONE_OUT = "leave-one-out"  # the model's without it
-    TIME_SERIES = "time-series"  # the model's from the earlier ones
+    ONLINE = "online"  # the one made before the outcome was known
+    LEAVE_ONE_OUT = "leave-one-out"  # by the model without that outcome
+    TIME_SERIES = "time-series"  # by the model of the earlier outcomes
 
 
 @dataclass(frozen=True)
@@ -53,18 +53,18 @@ class CalibrationSet:
 
     Args:
         splits: "leave-one-out", "time-series" or "online".
-        refit: fit the model anew for each split; by default hyper-parameters stay, and a Gaussian
-            process has all scores in closed form.
+        refit: fit the model again for each split. By default a model with closed-form scores, such
+            as a Gaussian process, uses those and keeps its hyper-parameters.
         symmetric: count each score with both signs, so that spread and tails are learned but no
-            shift. Worth a thought for online scores: points are chosen for being forecast too
-            low, and a shift learned from them would be applied to all others.
-        in_doubt: of leave-one-out scores in closed form, count only those of outcomes whose std
-            without themselves is at least this share of the largest. The cluster that a search
-            leaves around its best point is forecast well, and says nothing about other places.
-        folds: a model without leave-one-out scores in closed form is fitted again for each split;
-            instead of n times, so often, each time without that share of the outcomes.
-        first: size of the first training set of a time series; a model fitted to a single outcome
-            has no idea of spread.
+            shift. Consider it for online scores: a search chooses points that are forecast too low
+            (the winner's curse), and a shift learned there would be applied everywhere.
+        in_doubt: of closed-form leave-one-out scores, count only those whose leave-one-out std is
+            at least this share of the largest. The points that a search clusters around its best
+            one are forecast well, and say nothing about forecasts elsewhere.
+        folds: a model without closed-form leave-one-out scores is fitted again this many times, to
+            all folds but one, instead of n times.
+        first: size of the first training set of a time series; a model of a single outcome cannot
+            know the spread.
     """
 
     splits: Splits | str = Splits.LEAVE_ONE_OUT
@@ -85,10 +85,10 @@ class CalibrationSet:
     def scores(
         self, model: Model, fitted: FittedModel, X: FloatArray, y: FloatArray, online: ScoreLog
     ) -> ScoreLog:
-        """Return the scores to learn from.
+        """Return the log of scores to learn from.
 
         Args:
-            model: to fit again where that is needed.
+            model: fitted again where splits need it.
             fitted: the model fitted to all of X and y.
             X: inputs so far, (n, d).
             y: outcomes so far, (n,).
@@ -104,7 +104,7 @@ class CalibrationSet:
             return online.scores
         if y.size < 2 or (self.splits is Splits.TIME_SERIES and y.size <= self.first):
             return np.empty(0)
-        if isinstance(fitted, TakesTurns):  # with an outcome less it would be another's turn
+        if isinstance(fitted, TakesTurns):  # rotation depends on n: a split would pick another
             model = fitted.at_turn
         if self.splits is Splits.LEAVE_ONE_OUT:
             if isinstance(fitted, KnowsLeaveOneOut) and not self.refit:
@@ -122,10 +122,10 @@ def leave_one_out(model: Model, X: ArrayLike, y: ArrayLike, *, refit: bool = Fal
     """Score each outcome by the model fitted to all the others.
 
     Args:
-        model: what to fit.
+        model: the model to fit.
         X: inputs, shape (n, d).
         y: outcomes, shape (n,).
-        refit: fit n times even if the model knows a closed form.
+        refit: fit n times even if the model has a closed form.
     """
     X, y = validate.training_data(X, y, at_least=2)
     fitted = None if refit else model.fit(X, y)
@@ -135,7 +135,7 @@ def leave_one_out(model: Model, X: ArrayLike, y: ArrayLike, *, refit: bool = Fal
 
 
 def k_fold(model: Model, X: ArrayLike, y: ArrayLike, k: int, rng: np.random.Generator) -> ScoreLog:
-    """Score each outcome by the model fitted to the other of ``k`` random folds."""
+    """Score each outcome by the model fitted to the other folds of ``k`` random ones."""
     X, y = validate.training_data(X, y, at_least=2)
     if not 2 <= k <= y.size:
         raise ValueError(f"`2 <= k <= n` must hold, but got k={k} for n={y.size} outcomes.")
@@ -148,12 +148,12 @@ def time_series(
     """Score each outcome by the model fitted to all the earlier ones.
 
     Args:
-        model: what to fit.
+        model: the model to fit.
         X: inputs in the order of time, shape (n, d).
         y: outcomes, shape (n,).
         first: size of the first training set, so that n − first outcomes are scored: the paper's
-            "N − k splits" for k = first.
-        refit: fit n − first times even if the model knows a closed form.
+            "N − k splits" with k = first.
+        refit: fit n − first times even if the model has a closed form.
     """
     X, y = validate.training_data(X, y, at_least=2)
     if not 1 <= first < y.size:

@@ -1,4 +1,4 @@
-"""Two recalibrators in a row: one to be sharp, one to keep the promise."""
+"""Two recalibrators in sequence: the first for sharpness, the second for the guarantee."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from calibrant.recalibration.online import OnlineRecalibrator
 
 
 class ChainRecalibrator(Recalibrator):
-    """Recalibrate with ``first``, and what comes out of it with ``then``.
+    """Recalibrate with ``first``, then recalibrate its result with ``then``.
 
-    The theorem of online recalibration holds for any forecasts made before their outcomes, so
-    also for those that another recalibrator has improved. The pair keeps the guarantee of the
-    second, while the first leaves it little to do: sharper quantiles, and far fewer infinite ones.
+    The theorem of online recalibration holds for any forecasts made before their outcomes, so it
+    also holds for forecasts that another recalibrator has improved. The chain keeps the guarantee
+    of the second, while the first leaves it little to correct. Quantiles become sharper, and far
+    fewer of them infinite.
 
     Args:
-        first: applied to the raw forecast; a :class:`GaussianRecalibrator` unless given.
-        then: applied to its result; an :class:`OnlineRecalibrator` unless given.
+        first: applied to the raw forecast; by default a :class:`GaussianRecalibrator`.
+        then: applied to its result; by default an :class:`OnlineRecalibrator`.
     """
 
     def __init__(self, first: Recalibrator | None = None, then: Recalibrator | None = None) -> None:
@@ -54,7 +55,7 @@ class ChainRecalibrator(Recalibrator):
     def update_scores(self, z: ArrayLike) -> Self:
         first, then = self.first, self.then
         for score in as_scores(z)[:, None]:
-            # The second learns from the first as it was before this outcome.
+            # The second must see the forecast that the first made before this outcome.
             then = then.update_scores(first.residual.score(score))
             first = first.update_scores(score)
         return type(self)(first, then)

@@ -1,4 +1,4 @@
-"""Location and scale: the recalibrator under which a Gaussian forecast stays Gaussian."""
+"""Gaussian recalibration: a shift and a scale of scores, so Gaussian forecasts stay Gaussian."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from calibrant.recalibration.base import Recalibrator, as_scores, scores_of_pits
 
 @dataclass(frozen=True, repr=False)
 class GaussianRecalibrator(Recalibrator):
-    """Shift and stretch the scores: Z ~ N(a, b²) with a, b² the moments of what was seen.
+    """Shift and scale the scores: Z ~ N(a, b²), fitted to past scores by their moments.
 
-    Mean and variance are those of ``strength`` imagined standard normal scores together with the
-    observed ones: with no data the identity, with much data the sample moments. These are the
-    first two moments of the leader with the same strength.
+    Mean and variance are those of the observed scores together with ``strength``
+    pseudo-observations from a standard normal: the identity without data, the sample moments with
+    much data. They are also the first two moments of the leader of the same strength before its
+    smoothing.
 
     Args:
-        strength: how many calibrated outcomes the trust in the model is worth.
-        limit: scores further from 0 than this count as this far. Without a limit (``inf``) a single
-            forecast that was far too sure would widen the intervals of hundreds of others.
+        strength: how many pseudo-observations of a calibrated model the prior is worth.
+        limit: scores are clipped to ±limit. Without a limit (``inf``), one badly over-confident
+            forecast would widen the intervals of hundreds of others.
     """
 
     strength: float = 10.0
@@ -74,5 +75,5 @@ class GaussianRecalibrator(Recalibrator):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        limit = min(self.limit, SCORE_LIMIT)  # JSON has no infinity, and no score is larger
+        limit = min(self.limit, SCORE_LIMIT)  # JSON has no infinity, and no score exceeds this
         return {"kind": "gaussian", **asdict(self), "limit": limit}

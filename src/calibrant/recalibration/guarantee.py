@@ -1,31 +1,33 @@
-"""What online recalibration can promise when levels must not cross.
+"""The guarantee of online recalibration when levels must not cross.
 
 A single level keeps its surplus N = hits − p·T within max(1, 1/η) on any sequence. With K levels
-and isotonic play, write E(a, b) = θ_a − mean(θ_a … θ_b), how far a level sticks out above those
-that it may be averaged with. Two facts bound it:
+and isotonic projection, let E(a, b) = θ_a − mean(θ_a … θ_b): by how much a level exceeds the mean
+of those it may be averaged with. Two facts bound it:
 
 * Inside a block of the projection all levels are hit or missed together, so each step changes
   E(a, b) by η·(p_a − mean(p_a … p_b)) < 0.
-* Outcomes separate levels only between blocks. If they separate c from c + 1, then
-  mean(θ_a … θ_c) < mean(θ_{c+1} … θ_b) beforehand, so that E(a, b) < E(a, c), and afterwards
+* Outcomes separate levels only between blocks. If an outcome separates c from c + 1, then
+  mean(θ_a … θ_c) < mean(θ_{c+1} … θ_b) before it, so that E(a, b) < E(a, c), and after it
   E(a, b) < E(a, c) + η·((b − c)/(b − a + 1) − (mean(p_a … p_b) − p_a)).
 
-By induction E(a, b) ≤ η·e(a, b) with e computed by that recursion (``overhang``). Dropping the
-last bracket gives the plain form e ≤ 1/2 + … + 1/K < ln K. Hence, for any rate and any sequence,
-|N| ≤ max(1, 1/η) + max e. And no level is held back by its block (third rule in ``online.py``)
-unless a level i must be hit and a level j, in the same or a higher block, must be missed. For
-η ≤ 1 that needs θ_i − θ_j > 1 + (1 − η)(p_i + 1 − p_j). But, e′ being the mirror image of e,
+By induction E(a, b) ≤ η·e(a, b), where e is computed by that recursion (``overhang``). Dropping
+the last bracket gives the simple bound e ≤ 1/2 + … + 1/K < ln K. Hence, for any rate and any
+sequence, |N| ≤ max(1, 1/η) + max e. Moreover, the third rule in ``online.py`` frees every level
+that its block holds back, unless a level i must be hit while a level j, in the same or a higher
+block, must be missed. For η ≤ 1 that needs θ_i − θ_j > 1 + (1 − η)(p_i + 1 − p_j). But, with e′
+the mirror image of e,
 
 * i < j in one block: the last separation, between some c and c + 1, left
-  θ_i − θ_j ≤ η·(e(i, c) + e′(c + 1, j) + 1 − (p_j − p_i)), and it has shrunk since;
-* i < j in two blocks that end in c and start in c′ > c: θ_i − θ_j ≤ η·(e(i, c) + e′(c′, j));
+  θ_i − θ_j ≤ η·(e(i, c) + e′(c + 1, j) + 1 − (p_j − p_i)), which has shrunk since;
+* i < j in two blocks, the first ending in c and the second starting in c′ > c:
+  θ_i − θ_j ≤ η·(e(i, c) + e′(c′, j));
 * j < i in one block from s to t: θ_i − θ_j ≤ η·(e(i, t) + e′(s, j)).
 
-Where these are small enough for all i, j, |N| ≤ max(1, 1/η) exactly: ``exact_rate``, 0.199 for 99
-even levels.
+If these bounds are small enough for all i and j, then |N| ≤ max(1, 1/η) exactly. ``exact_rate``
+is the largest rate at which they are: 0.199 for 99 even levels.
 
-Some growth with K seems to be in the nature of the task: a player who chooses the outcomes
-himself, greedily, lets the surplus of 99 levels grow to 1.5 (it is the discrepancy of a sequence).
+Some growth with K seems unavoidable: even when the outcomes are chosen greedily to keep the surplus
+of 99 levels small, it grows to 1.5 (it is then the discrepancy of a sequence).
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from calibrant.core.typing import FloatArray
 
 @lru_cache(maxsize=64)
 def largest_surplus(levels: tuple[float, ...], rate: float) -> float:
-    """Return a bound on |hits − p·T| for every level, time and sequence."""
+    """Return a bound on |hits − p·T| that holds at every level and time, on any sequence."""
     allowance = max(1.0, 1.0 / rate)
     if rate <= exact_rate(levels):
         return allowance
@@ -48,7 +50,7 @@ def largest_surplus(levels: tuple[float, ...], rate: float) -> float:
 
 @lru_cache(maxsize=64)
 def exact_rate(levels: tuple[float, ...]) -> float:
-    """Return the largest rate at which non-crossing levels provably cost nothing."""
+    """Return the largest rate at which preventing crossings provably does not loosen the bound."""
     p = np.array(levels)
     above, below = overhang(levels), _overhang_below(levels)
     best = 1.0
@@ -62,7 +64,7 @@ def exact_rate(levels: tuple[float, ...]) -> float:
             elif j < i:
                 difference = above[i, i:].max() + below[: j + 1, j].max()
             else:
-                continue  # a level cannot have too many hits and too few
+                continue  # a level cannot have both too many hits and too few
             room = p[i] + 1.0 - p[j]  # θ_i − θ_j ≤ rate·difference must be ≤ 1 + (1 − rate)·room
             best = min(best, (1.0 + room) / (difference + room))
     return float(best)

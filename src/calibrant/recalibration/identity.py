@@ -1,4 +1,4 @@
-"""The recalibrator that changes nothing: the uncalibrated side of every comparison."""
+"""The recalibrator that changes nothing, as the uncalibrated baseline of every comparison."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calibrant.recalibration.base import Recalibrator, as_pits, as_scores
 
 
 class IdentityRecalibrator(Recalibrator):
-    """R(p) = p, whatever happens."""
+    """R(p) = p, whatever the outcomes."""
 
     def __repr__(self) -> str:
         return "IdentityRecalibrator()"
@@ -31,7 +31,7 @@ class IdentityRecalibrator(Recalibrator):
         return np.array(validate.probabilities("u", u))
 
     def update_many(self, us: ArrayLike) -> Self:
-        as_pits(us)  # bad input is an error here too
+        as_pits(us)  # validate the input, as every recalibrator does
         return self
 
     def update_scores(self, z: ArrayLike) -> Self:

@@ -1,4 +1,4 @@
-"""Isotonic recalibration: the paper's Algorithm 1, after Kuleshov et al. (2018)."""
+"""Isotonic recalibration (Kuleshov, Fenner and Ermon 2018): the paper's Algorithm 1."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from calibrant.recalibration.base import Recalibrator, as_pits, as_scores
 
 
 class IsotonicRecalibrator(Recalibrator):
-    """The empirical CDF of past PITs, joined by straight lines.
+    """Isotonic recalibration (Kuleshov et al. 2018): the empirical CDF of past PITs, interpolated.
 
-    Algorithm 1 fits an increasing curve to the points (F_t, share of PITs ≤ F_t). Those points
-    increase already, so the isotonic fit is the curve through them. The share is counted as
-    k/(N + 1) and not k/N: otherwise all mass beyond the largest PIT seen would be lost, and one
-    observation would make half of all outcomes impossible.
+    Algorithm 1 fits an increasing curve to the points (F_t, share of PITs ≤ F_t). These points
+    increase already, so the isotonic fit is the polyline through them. The share is counted as
+    k/(N + 1) instead of k/N. With k/N no mass would be left beyond the largest PIT seen, and a
+    single observation would make half of all outcomes impossible.
 
-    It keeps all its PITs; an update costs O(N).
+    All PITs are kept, and an update costs O(N).
 
     Args:
         pits: of past outcomes, in any order.

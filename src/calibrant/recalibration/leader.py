@@ -1,13 +1,15 @@
-"""The leader: the same objective as online recalibration, minimised and not linearised.
+"""The regularised leader: the FTRL objective of online recalibration, minimised exactly.
 
+The paper's Section 4 (Deshpande, Marx and Kuleshov 2024) recalibrates by follow-the-regularised-
+leader (FTRL) on the linearised quantile pinball loss (QPL). Without the linearisation,
 R(p) = argmin_q (q − p)²/2η + Σ w_s·QPL_p(u_s, q) has the closed form
 
     G(u) = (λ·u + Σ w_s·1{u_s ≤ u}) / (λ + Σ w_s),    λ = 1/η,
 
-which is monotone, does not depend on the order of outcomes, and is shrunk to the identity as by
-λ imagined calibrated outcomes. On the scale of normal scores G is a mixture: N(0, 1) with weight
-λ and each past score z_s with weight w_s. Smoothing each point into N(c·z_s, h²) leaves closed
-forms everywhere and never cuts off a tail.
+which is monotone, does not depend on the order of outcomes, and is shrunk towards the identity as
+if by λ pseudo-observations of a calibrated model. On the scale of normal scores G is a mixture:
+N(0, 1) with weight λ and each past score z_s with weight w_s. Smoothing each point mass into
+N(c·z_s, h²) keeps every expectation in closed form and gives the residual full support.
 """
 
 from __future__ import annotations
@@ -24,23 +26,24 @@ from calibrant.core.typing import FloatArray
 from calibrant.forecasts.normal import STANDARD_NORMAL, Mixture, Normal
 from calibrant.recalibration.base import Recalibrator, as_scores, scores_of_pits
 
-# Scores are pooled into bins this wide in asinh(z): 0.05 near zero, 5 % in the tails. That is
-# far below the smoothing, and bounds the state however many outcomes there are.
+# Scores are pooled into bins of this width in asinh(z): 0.05 near zero, 5 % in the tails. That is
+# much finer than the smoothing, and bounds the size of the state for any number of outcomes.
 _BIN_WIDTH = 0.05
 
 
 class LeaderRecalibrator(Recalibrator):
-    """Past scores, smoothed, mixed with ``strength`` parts of trust in the model.
+    """The regularised leader: smoothed past scores, mixed with a prior of trust in the model.
 
-    Made for few outcomes: no guarantee on adversarial sequences, but the best guess from 5 or 50
-    scores, with all of R, its inverse and every expectation smooth. The cost of an update and
-    the size of the state do not grow with the number of outcomes.
+    It is made for few outcomes. It has no guarantee on adversarial sequences, but it is the best
+    estimate from 5 or 50 scores, and R, its inverse and every expectation are smooth. Neither the
+    cost of an update nor the size of the state grows with the number of outcomes.
 
     Args:
-        strength: λ, how many calibrated outcomes the trust in the model is worth.
-        bandwidth: h, the smoothing in normal scores. By default n^(−1/5) times the scores' scale;
-            kernels are pulled inwards so that smoothing leaves that scale as it is.
-        centres, weights, square_weights: the state, one entry a bin of past scores.
+        strength: λ, how many pseudo-observations of a calibrated model the prior is worth.
+        bandwidth: h, the std of the smoothing kernels in normal scores. By default n^(−1/5) times
+            the scale of the scores, with the kernels pulled inwards to keep that scale.
+        centres, weights: the state, one entry per bin of past scores.
+        square_weights: the sum of the squared weights of all outcomes (state).
     """
 
     def __init__(
@@ -58,7 +61,7 @@ class LeaderRecalibrator(Recalibrator):
         self._centres = validate.frozen(as_scores(centres))
         self._weights = validate.frozen(validate.finite("weights", weights))
         if self._weights.shape != self._centres.shape or np.any(self._weights < 0.0):
-            raise ValueError("`weights` must hold one non-negative number a centre.")
+            raise ValueError("`weights` must hold one non-negative number per centre.")
         self._square_weights = float(square_weights)
         if self._weights.size and not 0.0 < self._square_weights < np.inf:
             raise ValueError("`square_weights > 0` must hold where there are weights.")
@@ -97,21 +100,22 @@ class LeaderRecalibrator(Recalibrator):
         return np.asarray(ndtr(self.residual.score(ndtri(validate.probabilities("u", u)))))
 
     def update_many(self, us: ArrayLike, weights: ArrayLike = 1.0) -> Self:
-        """Return the recalibrator after the PITs ``us``, each counted with its weight."""
+        """Return the recalibrator after the PITs ``us``, each with its weight."""
         return self.update_scores(scores_of_pits(us), weights)
 
     def update_scores(self, z: ArrayLike, weights: ArrayLike = 1.0) -> Self:
-        """Return the recalibrator after normal scores ``z``, each counted with its weight."""
+        """Return the recalibrator after the normal scores ``z``, each with its weight."""
         z = as_scores(z)
         weights = validate.finite("weights", weights)
         if weights.shape not in ((), z.shape):
             raise ValueError(
-                f"One weight, or one a score, is needed, but got {weights.shape} for {z.shape}."
+                "`weights` must be one number or one per score, but got shape "
+                f"{weights.shape} for scores of shape {z.shape}."
             )
         weights = np.broadcast_to(weights, z.shape)
         if np.any((weights < 0.0) | (weights > 1e100) | ((weights > 0.0) & (weights < 1e-100))):
             raise ValueError("`weights` must be 0 or between 1e-100 and 1e100.")
-        # A bin's centre is the mean of its scores: a score alone in its bin is kept exactly.
+        # The centre of a bin is the mean of its scores, so a single score in a bin is kept exactly.
         every_score = np.concatenate([self._centres, z])
         every_weight = np.concatenate([self._weights, weights])
         kept = every_weight > 0.0
@@ -138,11 +142,11 @@ class LeaderRecalibrator(Recalibrator):
         }
 
     def _kernel(self) -> tuple[float, float]:
-        """Return the kernels' std h and the factor c that pulls their centres inwards.
+        """Return the std h of the kernels and the factor c that pulls their centres inwards.
 
-        The scale s is that of the median |score|, pulled towards 1 by the strength; it does not
-        follow single outliers. With h = s·n^(−1/5) (n effective outcomes) and c² = 1 − (h/s)²,
-        scores that are N(0, s²) are turned into N(0, s²) again.
+        The scale s is estimated from the median |score|, which single outliers hardly move, and
+        shrunk towards 1 by the strength. With h = s·n^(−1/5), where n is the effective number of
+        outcomes, and c² = 1 − (h/s)², smoothing turns scores from N(0, s²) into N(0, s²) again.
         """
         total = float(self._weights.sum())
         if self._bandwidth is not None:

@@ -1,23 +1,26 @@
-"""Online recalibration: coverage of every level on any sequence, without crossing.
+"""Online recalibration (Deshpande, Marx and Kuleshov 2024, Section 4), without crossing levels.
 
-For each level p of a grid, online gradient descent on the quantile pinball loss (the paper's
-eq. 8, with the sign that its objective gives, and centred so that no data means the identity):
+It gives every level its coverage on any sequence of outcomes. The method is follow-the-regularised-
+leader (FTRL) on the linearised quantile pinball loss, which is online gradient descent, for each
+level p of a grid (the paper's eq. 8, with the sign that its objective gives, and with a regulariser
+centred at p, so that R is the identity without data):
 
     θ₁(p) = p,    play q_t = Π(θ_t),    see u_t,    θ_{t+1}(p) = θ_t(p) + η·(p − 1{u_t ≤ q_t(p)})
 
-so θ(p) = p − η·N(p), where the *surplus* N(p) = hits − p·T counts how far the coverage of level p
-is ahead. Keeping |N| bounded is keeping the promise. The state is the integer ``hits``; θ is
-never clipped, and rounding errors do not add up.
+Hence θ(p) = p − η·N(p), where the *surplus* N(p) = hits − p·T is the number of hits above the
+nominal one. A bound on |N| is the guarantee. The state is the integer ``hits``: θ is never clipped,
+and rounding errors do not accumulate.
 
-Three rules make Π:
+Three rules define Π:
 
-* Isotonic projection, so that levels do not cross. The hits are counted on what was *played*
-  and the raw θ is updated ("lazy" projection): repairing the order afterwards loses coverage.
+* Isotonic projection, so that levels do not cross. Hits are counted on the levels that were
+  *played*, and the raw θ is updated ("lazy" projection); sorting afterwards would lose coverage.
 * θ ≤ 0 plays −∞ and θ ≥ 1 plays +∞. This bounds a single level: |N| ≤ max(1, 1/η).
-* Projection averages neighbours, which may hold a level back inside [0, 1] although it has used
-  up that allowance. Then its whole block is played at ±∞, and every block beyond it.
+* Projection averages neighbours. It may hold a level inside [0, 1] although that level has used up
+  the bound. Then its whole block is played at ±∞, and every block beyond it.
 
-The third rule is ours; ``calibrant.recalibration.guarantee`` says what the three achieve together.
+The third rule is ours; ``calibrant.recalibration.guarantee`` proves what the three achieve
+together.
 """
 
 from __future__ import annotations
@@ -37,25 +40,26 @@ from calibrant.forecasts.piecewise import WarpedNormal
 from calibrant.recalibration.base import Recalibrator, as_pits, as_scores
 from calibrant.recalibration.guarantee import largest_surplus
 
-# p·T is rounded: a surplus this close to the allowance has not passed it, and a θ this close to
-# 0 or 1 is there. A PIT cannot be told from 0 or 1 much closer, and quantiles must agree with it.
+# p·T is rounded, so a surplus this close to the bound has not passed it, and a θ this close to 0 or
+# 1 counts as 0 or 1. PITs much closer cannot be told from 0 or 1, and quantiles must agree with
+# them.
 _ROUNDING = 1e-9
 
 
 class OnlineRecalibrator(Recalibrator):
-    """The theorem's recalibrator: after T outcomes, |coverage − p| ≤ ``guarantee``/T at each level.
+    """Online recalibration (Deshpande et al. 2024): |coverage − p| ≤ ``guarantee``/T at each level.
 
-    The promise holds for the grid levels, on any sequence of outcomes, if each forecast is made
-    and calibrated before its outcome, after ``observe`` of all earlier ones. ``observe`` counts
-    outcomes at or below the calibrated quantiles; ``update``, with only a PIT to go by, counts
-    u ≤ R(p). Between levels R is interpolated. A level whose ``r(p)`` is 0 or 1 is played at −∞
-    or +∞.
+    The bound holds after any number T of outcomes, on any sequence, for the grid levels, if each
+    forecast is made and calibrated before its outcome and after ``observe`` of all earlier ones.
+    ``observe`` counts outcomes at or below the calibrated quantiles; ``update``, which is given
+    only a PIT, counts u ≤ R(p). Between levels R is interpolated. A level with ``r(p)`` of 0 or 1
+    is played at −∞ or +∞.
 
     Args:
-        levels: how many evenly spaced levels, or the levels themselves.
-        rate: the step size η. A larger one promises more (1/η misses too many or too few) and
-            makes R wobble more, by about √η/3, which costs sharpness. At the default the CRPS of
-            real streams came out better or level; see benchmarks/streams.
+        levels: the number of evenly spaced levels, or the levels themselves.
+        rate: the step size η. A larger rate tightens the guarantee (at most 1/η hits too many or
+            too few), but makes R fluctuate more, by about √η/3, which costs sharpness. At the
+            default the CRPS of real streams was better or equal; see benchmarks/streams.
         count: outcomes seen so far (state).
         hits: how often each level was at or above the outcome (state).
     """
@@ -76,11 +80,11 @@ class OnlineRecalibrator(Recalibrator):
             hits = np.zeros(self._levels.size)
         counts = validate.finite("hits", hits)
         if counts.shape != self._levels.shape or np.any(counts != np.rint(counts)):
-            raise ValueError("`hits` must hold one whole number a level.")
+            raise ValueError("`hits` must hold one whole number per level.")
         if np.any(counts < 0) or np.any(counts > self._count):
             raise ValueError("`0 <= hits <= count` must hold.")
         if np.any(np.diff(counts) < 0):
-            raise ValueError("`hits` must not decrease with the level: quantiles never crossed.")
+            raise ValueError("`hits` must not decrease with the level: quantiles never cross.")
         self._hits = validate.frozen(counts.astype(np.int64))
 
     def __repr__(self) -> str:
@@ -101,7 +105,7 @@ class OnlineRecalibrator(Recalibrator):
 
     @property
     def count(self) -> int:
-        """How many outcomes were seen."""
+        """The number of outcomes seen."""
         return self._count
 
     @property
@@ -116,7 +120,7 @@ class OnlineRecalibrator(Recalibrator):
 
     @cached_property
     def played(self) -> FloatArray:
-        """The levels q(p) at which raw forecasts are read, inside (0, 1) or ∓∞."""
+        """The levels q(p) at which raw forecasts are read: inside (0, 1), or ±∞."""
         return validate.frozen(_play(self._levels, self._rate, self._count, self._hits))
 
     @cached_property
@@ -148,7 +152,7 @@ class OnlineRecalibrator(Recalibrator):
         return self.update_many(ndtr(as_scores(z)))
 
     def _learn(self, forecast: Forecast, y: FloatArray) -> Self:
-        """Count hits on the quantiles shown, so that ties and rounding cannot part the two."""
+        """Count hits on the quantiles shown, so that ties and rounding cannot make them differ."""
         recalibrator = self
         for index in np.ndindex(forecast.batch):
             point = forecast[index] if index else forecast
@@ -167,7 +171,7 @@ class OnlineRecalibrator(Recalibrator):
         }
 
     def _after(self, count: int, hits: NDArray[np.int64]) -> Self:
-        """Return a copy with another state, without checking again what was checked already."""
+        """Return a copy with another state, without repeating the checks of ``__init__``."""
         successor = object.__new__(type(self))
         successor._levels, successor._rate = self._levels, self._rate
         successor._count, successor._hits = count, hits
@@ -182,7 +186,7 @@ def _play(levels: FloatArray, rate: float, count: int, hits: NDArray[np.int64]) 
     played = np.asarray(projection.x)
     if theta.min() > _ROUNDING and theta.max() < 1.0 - _ROUNDING:
         return played
-    # Levels for which one more miss, or one more hit, would break the promise.
+    # Levels for which one more miss, or one more hit, would break the bound of a single level.
     allowance = max(1.0, 1.0 / rate)
     must_hit = np.flatnonzero(surplus - levels < -allowance - _ROUNDING)
     must_miss = np.flatnonzero(surplus - levels + 1.0 > allowance + _ROUNDING)
@@ -192,7 +196,7 @@ def _play(levels: FloatArray, rate: float, count: int, hits: NDArray[np.int64]) 
         first_hit = starts[np.searchsorted(starts, must_hit[0], side="right") - 1]
     if must_miss.size:
         after_miss = starts[np.searchsorted(starts, must_miss[-1], side="right")]
-    if after_miss <= first_hit:  # else both cannot be had: leave it to the projection
+    if after_miss <= first_hit:  # otherwise the two conflict: leave it to the projection
         played[first_hit:] = np.inf
         played[:after_miss] = -np.inf
     played[played >= 1.0 - _ROUNDING] = np.inf

@@ -1,4 +1,4 @@
-"""Recalibration by a regression model, as in the paper's sensitivity study. Needs scikit-learn."""
+"""Recalibration by a regression model, from the paper's sensitivity study; needs scikit-learn."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from calibrant.core.typing import FloatArray
 from calibrant.forecasts.piecewise import WarpedNormal
 from calibrant.recalibration.base import Recalibrator, as_pits, as_scores
 
-_GRID = np.arange(1, 200) / 200  # where the fitted curve is read: steps of half a percent
+_GRID = np.arange(1, 200) / 200  # where the fitted curve is read, in steps of half a percent
 
 
 class RegressionRecalibrator(Recalibrator):
-    """G learned by a Gaussian process or a small neural network.
+    """The map G fitted by a Gaussian process or a small neural network.
 
     The model is fitted to the paper's recalibration set {(F_t, share of PITs ≤ F_t)}. It learns
-    the difference to the identity, so that few data change little; its curve is read on a grid,
-    made increasing by isotonic regression and tied to (0, 0) and (1, 1).
+    the difference to the identity, so that few data change little. Its curve is read on a grid,
+    made increasing by isotonic regression, and joined to (0, 0) and (1, 1).
 
-    It keeps all its PITs and refits when it is next read.
+    All PITs are kept; the model is fitted again when the recalibrator is next used.
 
     Args:
         model: "gp" or "mlp".
@@ -48,12 +48,12 @@ class RegressionRecalibrator(Recalibrator):
         if count == 0:
             return WarpedNormal([0.5], [0.5])
         pits = np.unique(self._pits)
-        if pits.size > _GRID.size:  # more points say the same, at cubic cost
+        if pits.size > _GRID.size:  # more points add little, at cubic cost
             pits = pits[np.linspace(0, pits.size - 1, _GRID.size).round().astype(int)]
         share = np.searchsorted(self._pits, pits, side="right") / (count + 1)
         curve = _fit(self._model, pits, share - pits, _GRID, noise=0.25 / count) + _GRID
         curve = np.clip(isotonic_regression(curve).x, 0.0, 1.0)
-        # The curve is G on a grid of u; R is the same polyline read the other way.
+        # The curve is G on a grid of u; R is its inverse, the same polyline with axes swapped.
         probabilities, first = np.unique(curve, return_index=True)
         inner = (probabilities > 0.0) & (probabilities < 1.0)
         if not inner.any():  # G jumps from 0 to 1 between two grid points
@@ -87,8 +87,8 @@ def _fit(model: str, x: FloatArray, y: FloatArray, at: FloatArray, noise: float)
             "RegressionRecalibrator needs scikit-learn: pip install 'calibrant[sklearn]'."
         ) from error
     if model == "gp":
-        # Calibration curves bend over a tenth of [0, 1] or more; shares of N PITs are off by
-        # up to 0.5/√N, which is the noise. Nothing is optimised, so nothing can fail to converge.
+        # Calibration curves bend over a tenth of [0, 1] or more. The share of N PITs has a standard
+        # error of up to 0.5/√N, which is the noise. Without optimisation no fit can fail.
         kernel = 0.3**2 * gp.kernels.RBF(0.2)
         regressor = gp.GaussianProcessRegressor(kernel, alpha=noise, optimizer=None)
     else:
@@ -96,7 +96,7 @@ def _fit(model: str, x: FloatArray, y: FloatArray, at: FloatArray, noise: float)
             hidden_layer_sizes=(16,), solver="lbfgs", alpha=1e-2, max_iter=2000, random_state=0
         )
     with warnings.catch_warnings():
-        # A curve that L-BFGS could still improve a little is good enough to be made isotonic.
+        # A curve that L-BFGS could still improve a little is good enough for isotonic regression.
         warnings.simplefilter("ignore", ConvergenceWarning)
         regressor.fit(x[:, None], y)
     return validate.finite("fit", regressor.predict(at[:, None]))

@@ -1,4 +1,4 @@
-"""A log of normal scores: what every recalibrator learns from."""
+"""The log of normal scores that recalibrators learn from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from calibrant.recalibration import Recalibrator
 
 @dataclass(frozen=True)
 class ScoreLog:
-    """A log of normal scores; empty to start with, it is the online calibration set."""
+    """A log of normal scores; filled by ``record`` alone, it is the online calibration set."""
 
     scores: FloatArray = field(default_factory=lambda: np.empty(0))
 
@@ -36,7 +36,7 @@ class ScoreLog:
         return np.asarray(ndtr(self.scores))
 
     def record(self, forecast: Forecast, y: ArrayLike) -> ScoreLog:
-        """Return the log with the outcomes y of a forecast that was made before them."""
+        """Return the log extended by the outcomes y of a forecast made before them."""
         scores = np.ravel(forecast.score(validate.one_outcome_each(forecast.batch, y)))
         within = np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT)
         return ScoreLog(np.concatenate([self.scores, within]))

@@ -1,8 +1,8 @@
-"""Tuning a Python function or a program: studies that can be stopped and gone on with.
+"""Tuning a Python function or a program, in studies that can be stopped and resumed.
 
 Both run on Optuna's own loop, storage and threads, with :class:`~calibrant.CalibratedSampler`
-choosing the parameters. A number of trials means the study's, so that running the same thing again
-finishes what is missing.
+choosing the parameters. The number of trials is the total of the study, so running the same call
+again adds only what is missing.
 """
 
 from __future__ import annotations
@@ -46,28 +46,28 @@ def minimize(
     sampler: BaseSampler | None = None,
     progress: bool = True,
 ) -> Study:
-    """Find parameters at which a function is low, and return the Optuna study of the search.
+    """Minimise a function over a search space, and return the Optuna study of the search.
 
     >>> study = minimize(lambda p: (p["x"] - 2) ** 2, {"x": (-10.0, 10.0)}, n_trials=20)
     >>> study.best_params
 
-    An exception in the objective, NaN or ±inf fails its trial, and the search goes on; if the
-    first five trials of a run all fail, the exception is raised. Ctrl-C ends the search and
-    returns what was found.
+    If the objective raises an exception or returns NaN or ±inf, its trial fails and the search
+    continues; if five trials of a run raise before any succeeds, the last exception is raised.
+    Ctrl-C ends the search and returns the study as it is.
 
     Args:
-        objective: takes the parameters as a dict, returns a number.
+        objective: takes the parameters as a dict and returns a number.
         space: by name, a range ``(low, high)``, choices ``[…]``, text such as ``"1e-5..1e-1:log"``,
             or an Optuna distribution.
-        n_trials: how many evaluations the study shall have, those it has already included.
-        storage: an Optuna storage, or its URL (``"sqlite:///study.db"``): the study can be gone on
-            with, and other processes can work on it at the same time.
-        study_name: its name in the storage.
-        n_jobs: evaluations at the same time, in threads.
-        seed: of all random choices; a ``sampler`` of your own has its own.
+        n_trials: the total number of evaluations, including those already in the study.
+        storage: an Optuna storage, or its URL (``"sqlite:///study.db"``). With it the study can be
+            resumed, and other processes can work on it at the same time.
+        study_name: the name of the study in the storage.
+        n_jobs: the number of evaluations at the same time, in threads.
+        seed: of all random choices; a ``sampler`` of your own has its own seed.
         timeout: seconds after which no new evaluation starts.
-        sampler: instead of a :class:`~calibrant.CalibratedSampler` with default settings, which is
-            told the space beforehand (``search_space``).
+        sampler: a sampler to use instead of the default :class:`~calibrant.CalibratedSampler`,
+            which is given the space in advance (``search_space``).
         progress: whether to show a progress bar, on a terminal.
     """
     distributions = parse_space(space)
@@ -92,8 +92,11 @@ def tune_command(
 ) -> bool:
     """Tune a program until the study has ``n_trials`` evaluations, or until Ctrl-C.
 
-    What was running at Ctrl-C is killed and marked as interrupted: it says nothing about its
-    parameters. Returns whether there was one.
+    Programs running at Ctrl-C are killed, and their trials are marked as interrupted, because they
+    say nothing about their parameters.
+
+    Returns:
+        Whether the run was interrupted.
     """
     command.check(list(distributions), n_jobs)
 
@@ -117,11 +120,11 @@ def open_study(
     sampler: BaseSampler | None = None,
     seed: int | None = None,
 ) -> Study:
-    """Return the study of that name, new or as it was left."""
+    """Return the study of a name: the stored one if there is one, otherwise a new one."""
     if sampler is not None and seed is not None:
         raise ValueError(
-            f"`seed` is of the default sampler, but got seed={seed} and a `sampler`; give it the "
-            "seed instead, as in CalibratedSampler(seed=0)."
+            f"`seed` applies to the default sampler, but got seed={seed} and a `sampler`; pass the "
+            "seed to that instead, as in CalibratedSampler(seed=0)."
         )
     sampler = sampler or CalibratedSampler(search_space=distributions, seed=seed)
     if storage is not None:
@@ -137,26 +140,26 @@ def open_study(
     stored = " and ".join(d.name.lower() for d in study.directions)
     if stored != direction:
         raise ValueError(
-            f"The stored study `{study_name}` is to {stored}, not to {direction}; choose another "
-            "name."
+            f"The stored study `{study_name}` is set to {stored}, not to {direction}; choose "
+            "another name."
         )
     _check_kinds(study, distributions)
     return study
 
 
 def _check_storable(distributions: Mapping[str, BaseDistribution]) -> None:
-    """Raise if a choice would come back from a storage as something else."""
+    """Raise if a choice would be read back from a storage as something else."""
     for name, distribution in distributions.items():
         for choice in getattr(distribution, "choices", ()):
             if not isinstance(choice, bool | int | float | str | None):
                 raise ValueError(
-                    f"A storage keeps choices that are numbers, text, True, False or None, but "
-                    f"`{name}` may be {choice!r}; give it a name, and look it up in the objective."
+                    f"A storage can keep choices that are numbers, text, True, False or None, but "
+                    f"`{name}` may be {choice!r}; use a name, and look it up in the objective."
                 )
 
 
 def _check_kinds(study: Study, distributions: Mapping[str, BaseDistribution]) -> None:
-    """Raise if a parameter has changed its kind or choices: Optuna would fail every trial."""
+    """Raise if a parameter has changed its kind or choices, as Optuna would fail every trial."""
     for trial in study.get_trials(deepcopy=False):
         for name in distributions.keys() & trial.distributions.keys():
             before, now = trial.distributions[name], distributions[name]
@@ -165,21 +168,21 @@ def _check_kinds(study: Study, distributions: Mapping[str, BaseDistribution]) ->
             except ValueError:
                 raise ValueError(
                     f"`{name}` was {describe(before)} in the stored study `{study.study_name}` and "
-                    f"is now {describe(now)}; a range may change, but not its scale, nor choices "
-                    "or their order: use another name or storage."
+                    f"is now {describe(now)}; a range may change, but neither its scale nor "
+                    "choices or their order: use another name or storage."
                 ) from None
 
 
 def same_job(study: Study, **job: Any) -> None:
-    """Raise if the study was started for something else; note what it is for.
+    """Raise if the study was started for another problem; otherwise record this one in it.
 
-    Two problems in one study would be modelled as one. What is compared is what was noted: the
-    names of parameters, and on the command line the program and how its result is read.
+    Two problems in one study would be modelled as one. The comparison is of what was recorded: the
+    names of parameters, and on the command line also the program and how its result is read.
     """
     known = study.user_attrs.get(_JOB)
     of_use = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
     begun = bool(study.get_trials(deepcopy=False, states=of_use))
-    if known is None or not begun:  # nothing to mix up: what was noted may have been a slip
+    if known is None or not begun:  # nothing to mix up: the earlier record may have been a mistake
         study.set_user_attr(_JOB, {**(known or {}), **job})
         if known is not None:
             forgive(study)
@@ -187,7 +190,7 @@ def same_job(study: Study, **job: Any) -> None:
     for part in known.keys() & job.keys():
         if known[part] != job[part]:
             raise ValueError(
-                f"The stored study `{study.study_name}` is of something else: its {part} is "
+                f"The stored study `{study.study_name}` is of another problem: its {part} is "
                 f"{known[part]!r} and not {job[part]!r}; choose another name or storage."
             )
 

@@ -1,7 +1,7 @@
-"""Running a program with some parameters, and reading the number that it is judged by.
+"""Running a program with parameters, and reading its result.
 
-Arguments go to the program as a list; no shell ever sees them. Whatever goes wrong (a time-out, an
-exit code, output without a number) is a :class:`CommandFailed` with the reason in one line.
+Arguments are passed to the program as a list, never through a shell. Any failure (a time-out, an
+exit code, output without a number) raises :class:`CommandFailed` with the reason in one line.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from pathlib import Path
 from typing import IO, Any
 
 _NAME = r"[A-Za-z_][\w.-]*"
-_PLACE = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")  # {{name}} stays {name}
-# Possessive quantifiers: a number glued to something else ("3.2s") is not a shorter one.
+_PLACE = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")  # {{name}} gives {name}
+# Possessive quantifiers, so that no part of a number attached to text ("3.2s") matches.
 _NUMBER = re.compile(
     r"(?<![\w.])[-+]?+(?:(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+|inf(?:inity)?+|nan)(?![\w])",
     re.IGNORECASE,
 )
 _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_]")  # colours and cursor movements
-_TAIL = 2**20  # characters of output that are looked at: the result is at the end
+_TAIL = 2**20  # bytes at the end of the output that are searched for the result
 
 
 class CommandFailed(Exception):
-    """An evaluation that gave no number; its text says why."""
+    """An evaluation gave no number; the message says why."""
 
 
 @dataclass
@@ -42,14 +42,16 @@ class Command:
     """A program to tune.
 
     Args:
-        arguments: the program and its arguments, with ``{name}`` where parameters go; ``{trial}``
-            is the trial's number, and ``{{name}}`` gives ``{name}``. All other braces stay.
-        json_field: read this field of the last JSON object, ``a.b`` for one inside another;
-            by default the last number is read.
-        result_file: where the result is written, with the same placeholders; by default it is
-            printed. Where several processes share a study, ``{trial}`` must be in its name.
-        timeout: seconds after which the program is killed, with all that it has started and that
-            has not begun a session of its own.
+        arguments: the program and its arguments, with ``{name}`` in place of parameters;
+            ``{trial}`` is the number of the trial, and ``{{name}}`` gives ``{name}``. All other
+            braces are kept.
+        json_field: read this field of the last JSON object, ``a.b`` for a nested one; by default
+            the last number is read.
+        result_file: the file to which the program writes its result, with the same placeholders;
+            by default it prints the result. If several processes share a study, the name must
+            contain ``{trial}``.
+        timeout: seconds after which the program is killed, with all its child processes that have
+            not started a session of their own.
     """
 
     arguments: Sequence[str]
@@ -60,25 +62,23 @@ class Command:
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
 
     def check(self, names: Sequence[str], jobs: int = 1) -> None:
-        """Raise unless there is such a program, and the placeholders are just the parameters."""
+        """Raise unless the program exists and its placeholders are exactly the parameters."""
         if not self.arguments:
             raise ValueError("The program is missing: write it after `--`.")
         program = self.arguments[0]
         if not _placeholders(program) and shutil.which(program) is None:
-            raise ValueError(f"The program `{program}` is not there, or cannot be run.")
+            raise ValueError(f"The program `{program}` was not found, or cannot be run.")
         if self.timeout is not None and not self.timeout > 0:
             raise ValueError(f"`timeout > 0` must hold, but got timeout={self.timeout}.")
         if "trial" in names:
-            raise ValueError(
-                "`trial` is the number of the trial; call the parameter something else."
-            )
+            raise ValueError("`trial` is the number of the trial; give the parameter another name.")
         used = {name for text in self.arguments for name in _placeholders(text)}
         in_file = set(_placeholders(self.result_file or ""))
         unknown = sorted((used | in_file) - {*names, "trial"})
         if unknown:
             raise ValueError(
                 f"`{{{unknown[0]}}}` is not among the parameters {sorted(names)}; "
-                f"to pass it on as it is, write `{{{{{unknown[0]}}}}}`."
+                f"to pass it on literally, write `{{{{{unknown[0]}}}}}`."
             )
         unused = sorted(set(names) - used)
         if unused:
@@ -89,10 +89,10 @@ class Command:
             )
 
     def run(self, params: Mapping[str, Any], trial: int) -> float:
-        """Run the program and return its number.
+        """Run the program and return its result.
 
         Raises:
-            CommandFailed: if there is none.
+            CommandFailed: if it gives no number.
         """
         values = {**params, "trial": trial}
         arguments = [_filled(text, values) for text in self.arguments]
@@ -101,7 +101,7 @@ class Command:
         path = Path(_filled(self.result_file, values))
         before = _signature(path)
         self._output(arguments)
-        if _signature(path) == before:  # what was there before says nothing about this run
+        if _signature(path) == before:  # an old file says nothing about this run
             raise CommandFailed(f"{path} was not written")
         try:
             text = path.read_text(encoding="utf-8", errors="replace")
@@ -110,7 +110,7 @@ class Command:
         return _read(text, self.json_field, str(path))
 
     def stop(self) -> None:
-        """Kill all programs that are running, and start no others."""
+        """Kill all running programs, and start no others."""
         self._stopped.set()
         for process in list(self._running):
             _kill(process)
@@ -121,10 +121,10 @@ class Command:
         return self._stopped.is_set()
 
     def _output(self, arguments: list[str]) -> str:
-        """Run the program to its end and return what it printed."""
+        """Run the program to its end and return its output."""
         if self.stopped:
             raise CommandFailed("stopped")
-        # Files and not pipes: a child left behind in the background holds a pipe open for ever.
+        # Files instead of pipes: a child left in the background would keep a pipe open for ever.
         with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as complaints:
             process = self._start(arguments, printed, complaints)
             self._running.add(process)
@@ -143,7 +143,7 @@ class Command:
                 raise CommandFailed(
                     f"{_ending(process.returncode)}: {words.splitlines()[-1][:300]}"
                 )
-            # An object cut in two would be read as those inside it.
+            # All of it for JSON: an object cut in two would be read as the objects inside it.
             return _tail(printed) if self.json_field is None else _text(printed)
 
     def _start(
@@ -155,7 +155,7 @@ class Command:
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=complaints,
-                start_new_session=True,  # so that what it starts can be killed with it
+                start_new_session=True,  # so that its children can be killed with it
             )
         except (OSError, ValueError) as error:  # ValueError: an argument with a null character
             reason = getattr(error, "strerror", None) or error
@@ -163,11 +163,11 @@ class Command:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a program and its children; one that has ended is left alone, its children are not."""
+    """Kill a program and its children, also the children of one that has already ended."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        process.kill()  # no such group any more; does nothing to a process that was waited for
+        process.kill()  # the group is gone; this does nothing to a process that has been reaped
 
 
 def _placeholders(text: str) -> list[str]:
@@ -186,7 +186,7 @@ def _ending(code: int) -> str:
 
 
 def _tail(file: IO[bytes]) -> str:
-    """Return the end of what was written to a file, without colours."""
+    """Return the end of a file's text, without escape sequences such as colours."""
     size = file.seek(0, os.SEEK_END)
     return _text(file, max(0, size - _TAIL))
 
@@ -197,7 +197,7 @@ def _text(file: IO[bytes], start: int = 0) -> str:
 
 
 def _signature(path: Path) -> tuple[int, int, int] | None:
-    """Return what changes when a file is written, or None where there is none."""
+    """Return values that change when a file is written, or None if there is no file."""
     try:
         status = path.stat()
     except OSError:
@@ -218,7 +218,7 @@ def _last_number(text: str, source: str) -> float:
     if not last:
         raise CommandFailed(f"no number in {source}")
     found = last[0]
-    # 1,234.5 and 0,25 may be one number or the last two of a list: better to ask than to guess.
+    # 1,234.5 and 0,25 may be one number or the last two of a list: fail instead of guessing.
     thousands = re.search(r"(?<!\d)\d{1,3},$", text[: found.start()])
     decimals = re.search(r"(?<![\d.,])\d+,$", text[: found.start()])
     if (thousands and re.match(r"\d{3}(\D|$)", found[0])) or (decimals and found[0].isdigit()):
@@ -227,21 +227,22 @@ def _last_number(text: str, source: str) -> float:
 
 
 def _field(text: str, name: str, source: str) -> float:
-    """Return a field of the last JSON object that has it; ``a.b`` is a field, or one of another.
+    """Return a field of the last JSON object that has it.
 
-    Objects inside others come second: a history of epochs is no result.
+    ``a.b`` is a field of that name, or the field b of the object a. Outer objects come first,
+    nested ones second, because a nested history of epochs is not the result.
     """
     for found in chain.from_iterable(reversed(_objects(text, inner)) for inner in (False, True)):
         for keys in ([name], name.split(".")):
             value = found
             for key in keys:
                 value = value.get(key, _ABSENT) if isinstance(value, dict) else _ABSENT
-            if value is _ABSENT or isinstance(value, bool):  # true says that there is one
+            if value is _ABSENT or isinstance(value, bool):  # true and false are not results
                 continue
             try:
                 return float(value)
             except (TypeError, ValueError):
-                # Not an earlier one's: a run that has diverged may write null.
+                # Do not fall back to an earlier object: a run that diverged may write null.
                 said = json.dumps(value)[:60]
                 raise CommandFailed(f"the last `{name}` in {source} is {said}") from None
     raise CommandFailed(f"no JSON object with a number `{name}` in {source}")
@@ -251,7 +252,7 @@ _ABSENT = object()
 
 
 def _objects(text: str, inner: bool) -> list[Any]:
-    """Return the JSON objects in a text, those inside others only where asked for."""
+    """Return the JSON objects in a text, with the nested ones if ``inner``."""
     decoder, found, start = json.JSONDecoder(), [], text.find("{")
     while start >= 0:
         try:

@@ -1,4 +1,4 @@
-"""The page about a study: what it found, and how true its forecasts were."""
+"""The HTML report of a study: the best result, and how well the forecasts held."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from calibrant.studies.review import COVERAGE, Review
 
 
 def write_study_report(review: Review, path: str | Path, title: str) -> Path:
-    """Write what a study found, and how true its forecasts were.
+    """Write the report of a study and return its path.
 
     Args:
-        review: what :func:`calibrant.review` returned.
-        path: the HTML file; it holds all it needs and opens without a network.
+        review: the result of :func:`calibrant.review`.
+        path: the HTML file; it is self-contained and opens without a network.
         title: the heading.
     """
     parts: list[Part] = [
@@ -43,8 +43,8 @@ def write_study_report(review: Review, path: str | Path, title: str) -> Path:
             ),
             (
                 "Reliability",
-                "On the diagonal, error bars are true. The grey band is what chance does to "
-                f"{review.held.size} outcomes.",
+                "On the diagonal, error bars are true. The grey band shows deviations by chance "
+                f"of {review.held.size} outcomes.",
                 figures.reliability({"raw": review.raw_pits, "calibrated": review.pits}),
             ),
             (
@@ -61,13 +61,13 @@ def write_study_report(review: Review, path: str | Path, title: str) -> Path:
 def _best_table(review: Review) -> str:
     rows = [(f"best value (trial {review.best_number})", f"{review.best_value:.6g}")]
     rows += [
-        (name, repr(value) if isinstance(value, float) else str(value))  # all digits: to be used
+        (name, repr(value) if isinstance(value, float) else str(value))  # all digits, to be copied
         for name, value in review.best_params.items()
     ]
     if review.best_interval is not None:
         low, high = review.best_interval
         kind = "calibrated" if review.calibrated else "not yet calibrated"
-        again = f"{COVERAGE:.0%} interval of another evaluation there, {kind}"
+        again = f"{COVERAGE:.0%} interval for another evaluation there, {kind}"
         rows.append((again, f"{low:.6g} to {high:.6g}"))
     if review.held.size:
         rows.append(

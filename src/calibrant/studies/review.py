@@ -1,4 +1,4 @@
-"""What a study found, and how true its forecasts were."""
+"""Reviews of studies: the best result, and how well the forecasts held."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from calibrant.search.defaults import SHOWN
 from calibrant.studies.archive import Archive, Record, cut_off, signs
 from calibrant.studies.sampler import CalibratedSampler
 
-COVERAGE = 0.8  # of the intervals that are shown
-_ENOUGH = 5  # forecasts come due before an interval is called calibrated
+COVERAGE = 0.8  # of the intervals shown to the user
+_ENOUGH = 5  # forecasts with an outcome before an interval is called calibrated
 
 
 @dataclass(frozen=True)
 class Review:
     """A study of one objective, in the order in which its trials finished, in the user's units.
 
-    Arrays over ``values`` have one entry a trial with a finite value; those over forecasts one for
-    each of these that had a forecast beforehand.
+    ``numbers``, ``values`` and ``best_so_far`` have one entry per trial with a finite value; the
+    fields from ``forecast_numbers`` on have one per such trial with a forecast made beforehand.
     """
 
     numbers: list[int]
     values: FloatArray
-    best_so_far: FloatArray  # NaN before the first that meets all constraints
+    best_so_far: FloatArray  # NaN before the first trial that meets all constraints
     best_number: int
     best_value: float
     best_params: dict[str, Any]
-    best_interval: tuple[float, float] | None  # of another evaluation; the best value is inside
+    best_interval: tuple[float, float] | None  # for another evaluation; contains the best value
     failed: int
     forecast_numbers: list[int]
     outcomes: FloatArray  # the values that were forecast
@@ -48,7 +48,7 @@ class Review:
 
     @property
     def calibrated(self) -> bool:
-        """Whether enough forecasts have come due to call an interval calibrated."""
+        """Whether enough forecasts have outcomes to call an interval calibrated."""
         return self.outcomes.size >= _ENOUGH
 
     @property
@@ -63,13 +63,13 @@ class Review:
 
 
 def review(study: Study) -> Review:
-    """Return what a study found, and replay its forecasts through the online recalibrator.
+    """Return the result of a study, and replay its forecasts through the online recalibrator.
 
-    Each forecast was stored before its outcome, and is recalibrated with the outcomes before it.
+    Each forecast was stored before its outcome, and is recalibrated with earlier outcomes only.
     """
     if len(study.directions) != 1:
         raise ValueError(
-            f"A review is of one objective, but the study has {len(study.directions)}."
+            f"A review needs a single objective, but the study has {len(study.directions)}."
         )
     archive, (sign,) = Archive(), signs(study)
     archive.update(study)
@@ -84,13 +84,13 @@ def review(study: Study) -> Review:
     rows, recalibrator = _replayed(due, sign)
     outcomes, raw_pits, pits, low, high, raw_low, raw_high = rows
     best_interval = None
-    if archive.search_space():  # with nothing to choose there is nothing to model
+    if archive.search_space():  # without parameters to choose there is nothing to model
         sampler = study.sampler
         if not isinstance(sampler, CalibratedSampler):
             sampler = CalibratedSampler()
         (forecast,) = sampler.forecasts(study, [best_params])
         ends = _ends(recalibrator.calibrate(forecast[0]).interval(COVERAGE), sign)
-        # A model may take for noise what is not: an objective without any gives the same again.
+        # A model may see noise where there is none: a noise-free objective repeats its value.
         best_interval = min(*ends, best_value), max(*ends, best_value)
     return Review(
         numbers=list(known),
@@ -113,15 +113,15 @@ def review(study: Study) -> Review:
 
 
 def _values(known: Mapping[int, Record]) -> FloatArray:
-    """Return what was found, as it is minimised."""
+    """Return the values, with the sign in which they are minimised."""
     return np.array([r.values[0] for r in known.values() if r.values is not None])
 
 
 def _lowest(known: Mapping[int, Record]) -> tuple[FloatArray, int]:
     """Return the lowest value after each trial, and the position of the best trial.
 
-    As in Optuna, the best is among those that meet all constraints, if any does; the lowest is
-    infinite before the first of them.
+    As in Optuna, the best is among the trials that meet all constraints, if there are any; the
+    lowest value is infinite before the first of them.
     """
     feasible = [not any(limit > 0.0 for limit in r.constraints.values()) for r in known.values()]
     merit = _values(known) + (np.where(feasible, 0.0, np.inf) if any(feasible) else 0.0)
@@ -129,7 +129,7 @@ def _lowest(known: Mapping[int, Record]) -> tuple[FloatArray, int]:
 
 
 def _replayed(due: Mapping[int, Record], sign: float) -> tuple[FloatArray, Recalibrator]:
-    """Return, by columns of a trial, its outcome, PITs and ends of intervals; and what R became."""
+    """Return outcome, PITs and ends of intervals, one column per trial, and the recalibrator."""
     recalibrator: Recalibrator = SHOWN
     columns = []
     forecasts = (record.forecasts[0] for record in due.values())
@@ -147,7 +147,7 @@ def _replayed(due: Mapping[int, Record], sign: float) -> tuple[FloatArray, Recal
 
 
 def _flip(pit: float, sign: float) -> float:
-    """Return the PIT of an outcome, given that of the minimised one."""
+    """Return the PIT of an outcome, given the PIT of its minimised value."""
     return pit if sign > 0.0 else 1.0 - pit
 
 

@@ -1,4 +1,4 @@
-"""Running a study: Optuna's loop, losing nothing when it is stopped or its storage disappears."""
+"""Running a study with Optuna's loop, so that nothing is lost by Ctrl-C or a lost storage."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from calibrant.studies.storage import StorageLost, lost, rescued
 
 logger = logging.getLogger(__name__)
 
-ERROR_KEY = "error"  # of the user attribute that says why a trial failed
-_GIVE_UP = 5  # failures of a run without any success: the objective is broken, not the setting
+ERROR_KEY = "error"  # the user attribute that says why a trial failed
+_GIVE_UP = 5  # exceptions in a run without any success: the objective is broken, not the setting
 
 Listener = Callable[[Study, FrozenTrial], None]
 
 
 def evaluated(study: Study) -> int:
-    """Return how many trials of a study have finished, but not those that were cut off."""
+    """Return the number of finished trials, without those that are no evaluations (``cut_off``)."""
     finished = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
     trials = study.get_trials(deepcopy=False, states=finished)
     return len({trial.number for trial in trials} - cut_off(study))
@@ -42,17 +42,17 @@ def run(
     listener: Listener | None = None,
     on_interrupt: Callable[[], None] | None = None,
 ) -> bool:
-    """Run Optuna's loop until the study has ``n_trials`` evaluations, whoever made them.
+    """Run Optuna's loop until the study has ``n_trials`` evaluations, by any process.
 
     Args:
-        study: what to add trials to.
+        study: the study to add trials to.
         evaluate: the objective.
-        n_trials: how many evaluations the study shall have.
-        n_jobs: how many at the same time, in threads.
+        n_trials: the total number of evaluations.
+        n_jobs: the number of evaluations at the same time, in threads.
         timeout: seconds after which no new evaluation starts.
         listener: called after each trial.
-        on_interrupt: called at Ctrl-C (and where it is given, when the process is told to end) to
-            stop what is running.
+        on_interrupt: called at Ctrl-C, or if the storage is lost, to stop running programs. If it
+            is given, SIGTERM and SIGHUP count as Ctrl-C.
 
     Returns:
         Whether the run was interrupted.
@@ -66,14 +66,14 @@ def run(
     stop = _Stop(study, on_interrupt)
     lock = threading.Lock()
     before = study.get_trials(states=(TrialState.COMPLETE,))
-    made: list[FrozenTrial] = []  # a copy of what was evaluated here, should the storage be lost
+    made: list[FrozenTrial] = []  # copies of this run's evaluations, in case the storage is lost
 
     def guarded(trial: Trial) -> float:
         try:
             with stop.at_once():
                 value = float(evaluate(trial))
         except KeyboardInterrupt:
-            trial.set_user_attr(INTERRUPTED, True)  # no fault of these parameters
+            trial.set_user_attr(INTERRUPTED, True)  # not the fault of these parameters
             raise
         except optuna.TrialPruned:
             raise
@@ -83,7 +83,7 @@ def run(
             raise
         if not np.isfinite(value):
             trial.set_user_attr(ERROR_KEY, f"the objective returned {value}")
-            return float("nan")  # which Optuna takes for a failure; it takes ±inf for outcomes
+            return float("nan")  # Optuna counts NaN as a failure, but ±inf as an outcome
         made.append(_copy(study, trial, value))
         return value
 
@@ -133,7 +133,7 @@ def run(
 
 
 def _copy(study: Study, trial: Trial, value: float) -> FrozenTrial:
-    """Return an evaluation with its forecast, as far as the storage still gives it."""
+    """Return an evaluation, with its forecast if the storage still returns it."""
     try:
         attributes = optuna_private.notes_of(study, trial)
     except Exception:  # the storage may be gone already; its loss is reported elsewhere
@@ -147,26 +147,26 @@ def _copy(study: Study, trial: Trial, value: float) -> FrozenTrial:
 
 
 class _Stop:
-    """Ctrl-C, as a run takes it.
+    """How a run handles Ctrl-C.
 
-    It ends the objective at once, but lets Optuna finish what it stores before and after: half of
-    it would leave a trial that runs for ever. Where there is something to stop, being told to end
-    (SIGTERM, SIGHUP) is the same: programs must not be left behind. Who insists is obeyed.
+    Ctrl-C ends the objective at once, but lets Optuna finish what it stores before and after it: a
+    half-stored trial would count as running for ever. With ``on_interrupt``, SIGTERM and SIGHUP are
+    handled in the same way, so that no programs are left behind. A second Ctrl-C ends at once.
     """
 
     def __init__(self, study: Study, on_interrupt: Callable[[], None] | None) -> None:
         self.asked = False
         self._study, self._on_interrupt = study, on_interrupt
-        self._evaluating = False  # in the main thread, which is the one that signals reach
+        self._evaluating = False  # in the main thread, the only one that signals reach
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Let a signal end what is done here."""
+        """Let a signal end the code in this context at once."""
         in_main = threading.current_thread() is threading.main_thread()
         try:
             if in_main:
                 self._evaluating = True
-            if self.asked:  # while the trial was prepared
+            if self.asked:  # the signal came while the trial was being prepared
                 raise KeyboardInterrupt
             yield
         finally:
@@ -175,14 +175,14 @@ class _Stop:
 
     @contextmanager
     def signals(self) -> Iterator[None]:
-        """Listen to signals. Only the main thread may: others go without."""
+        """Handle signals, which only the main thread can do; elsewhere do nothing."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
         numbers = [signal.SIGINT]
         if self._on_interrupt is not None:
             numbers.append(signal.SIGTERM)
-            # Windows has no terminals that hang up; under nohup it is to be ignored.
+            # Windows has no SIGHUP; under nohup it must stay ignored.
             if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
                 numbers.append(signal.SIGHUP)
         before = {number: signal.signal(number, self._interrupt) for number in numbers}
@@ -203,7 +203,7 @@ class _Stop:
 
 @contextmanager
 def quiet_optuna() -> Iterator[None]:
-    """Keep Optuna from a line a trial while something else shows the progress."""
+    """Keep Optuna from printing one line per trial while something else shows the progress."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(max(before, optuna.logging.ERROR))
     try:

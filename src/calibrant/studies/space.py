@@ -1,8 +1,8 @@
-"""Optuna's distributions and the unit cube.
+"""Optuna's search spaces as unit cubes.
 
-Numbers are spread evenly over [0, 1], in their logarithm where the distribution says so. A value of
-a list of k (integers, steps, categories) sits in the middle of its k-th part, so that all are
-equally likely under a uniform draw. Parameters that can take one value only have no coordinate.
+Numbers are spread evenly over [0, 1], on a log scale where the distribution says so. Of k listed
+values (integers, steps, categories) each sits in the middle of its own k-th of [0, 1], so that all
+are equally likely under a uniform draw. Parameters with a single value have no coordinate.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from calibrant.core.cube import MIDDLE, Axis, Cube, keys
 from calibrant.core.typing import FloatArray
 from calibrant.studies.optuna_private import contains
 
-_FAR = 10.0  # cubes away: no outcome there tells anything about this one
-_FEW = 16  # values of a list that may be a parent before its values were seen again
-_LISTED = 256  # values that the search goes through one by one; longer lists are rounded to
+_FAR = 10.0  # widths of the cube: an outcome further away says nothing about points inside
+_FEW = 16  # a list of at most this many values may be a parent even if no value occurred twice
+_LISTED = 256  # the search treats up to this many values one by one, and rounds to longer lists
 
-# A parameter's value as Optuna stores it: a float; of a category, its index.
+# Parameter values as Optuna stores them: floats, and for a category its index.
 Internal = Mapping[str, float]
 
 
@@ -44,7 +44,7 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class Condition:
-    """When a parameter exists: with which internal values of another (None: that does not)."""
+    """A parameter exists if its parent has one of these internal values (None: if it has none)."""
 
     parent: str
     values: frozenset[float | None]
@@ -52,12 +52,12 @@ class Condition:
 
 @dataclass(frozen=True)
 class Space:
-    """A set of parameters as a unit cube.
+    """A search space as a unit cube.
 
     Args:
         distributions: by name; those with a single value are left out.
-        conditions: of parameters that exist only in some trials, parents' before children's.
-        trials: what was asked for in the past. A point that agrees with a trial in all of it would
+        conditions: of parameters that exist only in some trials; parents come before children.
+        trials: the parameters of past trials. A point that agrees with a trial in all of them would
             be that trial again, whatever its other coordinates are.
     """
 
@@ -80,19 +80,19 @@ class Space:
         object.__setattr__(self, "cube", cube)
 
     def row(self, params: Internal) -> FloatArray:
-        """Return the point of some internal values; a parameter that is not there is in the middle.
+        """Return the point of some internal values; a missing parameter is put in the middle.
 
-        A value from before the range was changed may lie outside the cube, where it belongs.
+        A value from before a range was changed may lie outside the cube, and stays there.
         """
         point = np.full(self.cube.dim, MIDDLE)
         for column, (name, coordinate) in enumerate(self.coordinates.items()):
             if name in params:
                 point[column] = coordinate.to_unit(params[name])
-        # A logarithmic range may have been a linear one: there is no logarithm of zero.
+        # A range that is logarithmic now may have been linear, and zero has no logarithm.
         return np.asarray(np.clip(np.nan_to_num(point, nan=MIDDLE), -_FAR, 1.0 + _FAR))
 
     def internal(self, x: FloatArray) -> dict[str, float]:
-        """Return the internal values of a point, without parameters that do not exist there."""
+        """Return the internal values of a point, without the parameters that do not exist there."""
         values = {
             name: coordinate.from_unit(float(u))
             for (name, coordinate), u in zip(self.coordinates.items(), x, strict=True)
@@ -100,7 +100,7 @@ class Space:
         return self.existing(values)
 
     def existing(self, params: Internal) -> dict[str, float]:
-        """Return the parameters that exist given the others, as far as past trials tell."""
+        """Return the parameters that exist given the others, as far as past trials show."""
         kept = dict(params)
         for name, condition in self.conditions.items():
             if name in kept and kept.get(condition.parent) not in condition.values:
@@ -108,12 +108,12 @@ class Space:
         return kept
 
     def is_whole(self, params: Internal) -> bool:
-        """Whether all parameters are there that exist given the others."""
+        """Whether no parameter is missing that should exist given the others."""
         every = {name: params.get(name, np.nan) for name in self.coordinates}
         return self.existing(every).keys() <= params.keys()
 
     def _absent(self, X: FloatArray) -> NDArray[np.bool_]:
-        """Return which coordinates do not exist; the vectorised form of :meth:`existing`."""
+        """Return which coordinates do not exist, as a vectorised form of :meth:`existing`."""
         columns = {name: column for column, name in enumerate(self.coordinates)}
         absent = np.zeros(X.shape, dtype=bool)
         for name, condition in self.conditions.items():
@@ -130,10 +130,11 @@ class Space:
         return absent
 
     def _unexplained_paths(self) -> dict[tuple[int, ...], set[bytes]]:
-        """Return, by the columns they asked for, trials that asked for less than conditions say.
+        """Return the trials that used fewer parameters than the conditions say, by their columns.
 
-        Only those with lists of values throughout, as nothing else is met twice, and only what was
-        left out though it was known: an objective may have got new parameters since.
+        Only trials whose parameters all have listed values count, because no other point occurs
+        twice. A missing parameter counts only if an earlier trial had it: an objective may have got
+        new parameters since.
         """
         expected = self.coordinates.keys() - self.conditions.keys()
         listed = {name for name, coordinate in self.coordinates.items() if coordinate.axis.values}
@@ -150,12 +151,12 @@ class Space:
         return paths
 
     def to_internal(self, params: Mapping[str, Any], outside: bool = False) -> dict[str, float]:
-        """Return internal values of the parameters that are part of the space.
+        """Return the internal values of the parameters that are part of the space.
 
         Args:
             params: as the objective sees them.
-            outside: keep numbers outside of their range, as those of a trial from before the range
-                was changed.
+            outside: keep numbers outside their range, as in trials from before the range was
+                changed.
         """
         internal = {}
         for name, coordinate in self.coordinates.items():
@@ -163,7 +164,7 @@ class Space:
                 try:
                     value = coordinate.distribution.to_internal_repr(params[name])
                 except (ValueError, TypeError):
-                    continue  # no value of this parameter; Optuna says so when it is asked for
+                    continue  # not a value of this parameter; Optuna reports it when it is used
                 numeric = not isinstance(coordinate.distribution, CategoricalDistribution)
                 if contains(coordinate.distribution, value) or (outside and numeric):
                     internal[name] = value
@@ -180,7 +181,7 @@ class Space:
 def union(
     spaces: Sequence[Mapping[str, BaseDistribution]],
 ) -> dict[str, BaseDistribution]:
-    """Return all parameters of some trials; where a range has changed, the last one."""
+    """Return the parameters of all trials, with the last range of each."""
     every: dict[str, BaseDistribution] = {}
     for distributions in spaces:
         every.update(distributions)
@@ -188,9 +189,9 @@ def union(
 
 
 def searchable(distributions: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
-    """Return the parameters that leave something to choose.
+    """Return the parameters that have more than one value.
 
-    Those with one value do not; nor does a range so narrow that its ends come out as one number.
+    A range so narrow that both its ends map to the same number is left out too.
     """
     return {name: dist for name, dist in distributions.items() if not _is_single(dist)}
 
@@ -207,12 +208,12 @@ def _is_single(distribution: BaseDistribution) -> bool:
 def conditions(
     distributions: Mapping[str, BaseDistribution], trials: Sequence[Internal]
 ) -> dict[str, Condition]:
-    """Return which parameter decides about the existence of which other, as far as trials tell.
+    """Return the conditions under which parameters exist, inferred from trials.
 
-    A parameter is conditional if some trials have it and some do not; its parent is one with a list
-    of values each of which always, or never, goes with it. Parents always exist or, failing that,
-    have a condition themselves, which comes before their children's: two branches that something
-    else decides about would explain each other.
+    A parameter is conditional if some trials have it and some do not. Its parent is a parameter
+    with listed values, each of which occurs either always or never together with it. A parent must
+    exist in all trials, or have a condition itself, found before those of its children. Otherwise
+    two branches of an unseen decision would explain each other.
     """
     always = {name for name in distributions if all(name in params for params in trials)}
     never = {name for name in distributions if not any(name in params for params in trials)}
@@ -234,10 +235,10 @@ def conditions(
 def _condition(
     child: str, parents: Mapping[str, list[float]], trials: Sequence[Internal]
 ) -> Condition | None:
-    """Return when a parameter exists, by the parent with the fewest values that explains it.
+    """Return the condition of a parameter, on the parent with the fewest values that explains it.
 
-    Values not seen yet are taken to go with it: the next trial will tell. A long list whose values
-    are seldom seen twice would explain anything: it is no parent.
+    Parent values not seen yet are assumed to go with it; the next trial will show. A long list
+    whose values hardly ever occur twice would explain anything, so it cannot be a parent.
     """
     for parent, every in sorted(parents.items(), key=lambda item: (len(item[1]), item[0])):
         present = {params.get(parent) for params in trials if child in params}
@@ -249,7 +250,7 @@ def _condition(
 
 
 def _listed(distribution: BaseDistribution) -> list[float]:
-    """Return the internal values of a distribution that has few, else none."""
+    """Return the internal values of a distribution that has few of them; otherwise none."""
     match distribution:
         case CategoricalDistribution():
             return [float(i) for i in range(len(distribution.choices))]
@@ -261,7 +262,7 @@ def _listed(distribution: BaseDistribution) -> list[float]:
 
 
 def _count(distribution: FloatDistribution | IntDistribution) -> int:
-    """Return how many values a stepped distribution has."""
+    """Return the number of values of a stepped distribution."""
     step = distribution.step
     assert step is not None
     return int(np.floor((distribution.high - distribution.low) / step + 1e-8)) + 1
@@ -281,7 +282,7 @@ def _coordinate(distribution: BaseDistribution) -> Coordinate:
         case FloatDistribution():
             return _continuous(distribution)
     raise TypeError(
-        f"Parameters are floats, integers or categories, but got {type(distribution).__name__}."
+        f"Parameters must be floats, integers or categories, but got {type(distribution).__name__}."
     )
 
 
@@ -295,7 +296,7 @@ def _continuous(distribution: FloatDistribution) -> Coordinate:
             lambda value: _log(value, start, span),
             lambda u: float(np.clip(np.exp(start + u * span), low, high)),
         )
-    # Halves, as the difference of the largest floats is not one.
+    # Computed on halves, because the difference of two large floats may overflow.
     half = (high / 2.0 - low / 2.0) or 1.0
     return Coordinate(
         distribution,
@@ -313,7 +314,7 @@ def _stepped(
     count: int,
     categorical: bool = False,
 ) -> Coordinate:
-    """Return the coordinate of low, low + step, …: value i in the middle of part i of count."""
+    """Return the coordinate of low, low + step, …, with value i at (i + ½)/count."""
 
     def index(u: float) -> float:
         return float(min(np.floor(u * count), count - 1))
@@ -331,7 +332,7 @@ def _stepped(
 
 
 def _tidy(value: float, distribution: BaseDistribution, high: float) -> float:
-    """Return 0.3 for 0.30000000000000004, but no value that the distribution does not have."""
+    """Return 0.3 for 0.30000000000000004, unless that is not a value of the distribution."""
     if isinstance(distribution, IntDistribution):
         return min(value, high)  # exact up to 2⁵³
     tidy = float(f"{value:.14g}")
@@ -350,7 +351,7 @@ def _log_integers(distribution: IntDistribution) -> Coordinate:
     if high - low < _LISTED:
         values = np.arange(low, high + 1, dtype=float)
         places = (np.log(values) - start) / span
-        # The nearest place, as the search rounds to it: not always that of the nearest number.
+        # The nearest place on the axis, as the search rounds; not always the nearest number.
         middles = 0.5 * (places[1:] + places[:-1])
         return Coordinate(
             distribution,

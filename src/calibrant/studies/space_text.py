@@ -1,4 +1,4 @@
-"""Search spaces as people write them: ``1e-5..1e-1:log``, ``1..8``, ``relu,tanh``."""
+"""Search spaces written as text: ``1e-5..1e-1:log``, ``1..8``, ``relu,tanh``."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ _HELP = (
 def parse_space(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
     """Return Optuna distributions of parameters given as text, tuples, lists or distributions.
 
-    * ``(low, high)``: a range, of integers if both are, else of floats; ``(low, high, "log")``
-    * ``["relu", "tanh"]``: choices, also as a tuple unless it starts with two numbers
+    * ``(low, high)`` or ``(low, high, "log")``: a range, of integers if both ends are integers,
+      otherwise of floats
+    * ``["relu", "tanh"]``: choices; also as a tuple, unless it starts with two numbers
     * ``"1e-5..1e-1:log"``: as on the command line, see :func:`parse_parameter`
     * any Optuna distribution
     """
@@ -39,7 +40,7 @@ def parse_parameter(text: str) -> tuple[str, BaseDistribution]:
     """Return name and distribution of a parameter written as ``name=range-or-choices``."""
     name, equals, rest = text.partition("=")
     if not equals or not re.fullmatch(r"[A-Za-z_][\w.-]*", name.strip()):
-        raise ValueError(f"A parameter is written `name=values`, but got {text!r}; {_HELP}.")
+        raise ValueError(f"A parameter must be `name=values`, but got {text!r}; {_HELP}.")
     return name.strip(), parse_values(name.strip(), rest.strip())
 
 
@@ -62,7 +63,7 @@ def parse_values(name: str, text: str) -> BaseDistribution:
 
 
 def describe(distribution: BaseDistribution) -> str:
-    """Say in words what a parameter may be."""
+    """Return the values of a parameter in words."""
     match distribution:
         case CategoricalDistribution():
             return "one of " + ", ".join(map(repr, distribution.choices))
@@ -70,7 +71,7 @@ def describe(distribution: BaseDistribution) -> str:
             kind = "an integer" if isinstance(distribution, IntDistribution) else "a number"
             step = distribution.step
             steps = f" in steps of {step:g}" if step not in (None, 1) else ""
-            scale = ", even in its logarithm" if distribution.log else ""
+            scale = ", on a log scale" if distribution.log else ""
             return f"{kind} from {distribution.low:g} to {distribution.high:g}{steps}{scale}"
     return repr(distribution)
 
@@ -86,7 +87,7 @@ def _distribution(name: str, value: Any) -> BaseDistribution:
         if len(value) == 3 and value[2] == "log":
             return _range(name, value[:2], log=True)
         raise ValueError(
-            f"`{name}` starts like a range, but is none: {value!r}; write `(low, high)`, "
+            f"`{name}` starts like a range but is not one: {value!r}; write `(low, high)`, "
             '`(low, high, "log")`, or choices as a list.'
         )
     if isinstance(value, Sequence):
@@ -104,7 +105,7 @@ def _range(
         raise ValueError(f"`low <= high` must hold for `{name}`, but got {low}..{high}.")
     if log and not low > 0:
         raise ValueError(
-            f"A logarithmic range starts above 0, but `{name}` starts at {low}; leave out `:log`."
+            f"A log range must start above 0, but `{name}` starts at {low}; leave out `:log`."
         )
     try:
         if all(isinstance(end, int) for end in ends) and (step is None or isinstance(step, int)):
@@ -121,7 +122,7 @@ def _choices(name: str, choices: list[Any]) -> CategoricalDistribution:
     known: dict[Any, Any] = {}
     for choice in choices:
         key = choice if choice is None or isinstance(choice, (Real, str)) else repr(choice)
-        if key in known:  # 1, 1.0 and True are equal, and one to Optuna
+        if key in known:  # 1, 1.0 and True are equal, and the same choice to Optuna
             raise ValueError(
                 f"The choices of `{name}` must differ, but {known[key]!r} and {choice!r} are equal."
             )
@@ -134,14 +135,14 @@ def _is_number(value: Any) -> bool:
 
 
 def _plain(value: float) -> float:
-    """Return NumPy's numbers, and others, as Python's."""
+    """Return a number, such as NumPy's, as a Python int or float."""
     return int(value) if isinstance(value, Integral) else float(value)
 
 
 def _number(name: str, text: str, whole: str) -> float:
     value = _value(text.strip())
     if not _is_number(value) or value != value or abs(value) == float("inf"):
-        raise ValueError(f"`{name}` has an end that is no number in {whole!r}; {_HELP}.")
+        raise ValueError(f"`{name}` has an end that is not a number in {whole!r}; {_HELP}.")
     return float(value) if isinstance(value, float) else int(value)
 
 
@@ -160,6 +161,6 @@ def _value(text: str) -> Any:
 
 
 def _choice(text: str) -> Any:
-    """Return a number only where it is written as the program will be given it: not 007 or 1e5."""
+    """Return a number if it prints as it was written, otherwise the text, such as 007 or 1e5."""
     value = _value(text)
     return value if str(value) == text else text

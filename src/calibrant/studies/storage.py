@@ -1,4 +1,4 @@
-"""Where studies are kept, and what is left of them when that place disappears."""
+"""Opening the storage of a study, and rescuing its trials when the storage is lost."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 _SCHEMA = "{SCHEMA_VERSION}"
-_HEARTBEAT = 60  # seconds between signs of life of a worker
-_GRACE = 180  # seconds without one after which its trial is given to another
-_RETRIES = 3  # of a trial whose worker died: the setting itself may be what kills them
+_HEARTBEAT = 60  # seconds between a worker's heartbeats
+_GRACE = 180  # seconds without a heartbeat after which another worker takes over the trial
+_RETRIES = 3  # of a trial whose worker died, because the setting itself may kill workers
 _SQLITE_WAIT = 60  # seconds to wait for another process to finish writing to SQLite
 
 
 class StorageLost(RuntimeError):
-    """The storage cannot be used any more; ``study`` holds, in memory, all that was evaluated."""
+    """The storage of a study was lost; ``study`` holds all its evaluations, in memory."""
 
     def __init__(self, message: str, study: Study) -> None:
         super().__init__(message)
@@ -30,20 +30,20 @@ class StorageLost(RuntimeError):
 
 
 def open_storage(storage: str | BaseStorage | None) -> BaseStorage | None:
-    """Return the storage behind a URL, with trials of killed workers given to others."""
+    """Return the storage of a URL, set up so that trials of killed workers are retried."""
     if not isinstance(storage, str):
         return storage
     if "://" not in storage:
         raise ValueError(
-            f"A storage is written as a URL such as sqlite:///study.db, but got {storage!r}."
+            f"`storage` must be a URL such as sqlite:///study.db, but got {storage!r}."
         )
-    parts = storage.split(_SCHEMA)  # which Optuna fills in; all other braces are the path's
+    parts = storage.split(_SCHEMA)  # Optuna fills this in; all other braces belong to the path
     options = {"connect_args": {"timeout": _SQLITE_WAIT}} if storage.startswith("sqlite") else {}
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ExperimentalWarning)  # of heartbeats, since Optuna 2.5
+            warnings.simplefilter("ignore", ExperimentalWarning)  # heartbeats, since Optuna 2.5
             return RDBStorage(
                 _SCHEMA.join(part.replace("{", "{{").replace("}", "}}") for part in parts),
                 engine_kwargs=options,
@@ -57,10 +57,10 @@ def open_storage(storage: str | BaseStorage | None) -> BaseStorage | None:
 
 
 def lost(study: Study, error: BaseException) -> BaseException | None:
-    """Return the storage's own complaint behind an error, if the storage is gone.
+    """Return the storage's own error behind an exception, or None if the storage still works.
 
-    Optuna may fail an assertion of its own while it handles the storage's error, so it is looked
-    for behind the error as well; and storages of other kinds are simply tried.
+    Optuna may fail an assertion while it handles the storage's error, so the chain of causes is
+    searched too. If that finds nothing, the storage is tried.
     """
     from sqlalchemy.exc import SQLAlchemyError  # Optuna loads it with its first database
 
@@ -77,14 +77,14 @@ def lost(study: Study, error: BaseException) -> BaseException | None:
 
 
 def rescued(study: Study, trials: Sequence[FrozenTrial]) -> Study:
-    """Return a copy of a study, in memory, with the given trials."""
+    """Return an in-memory copy of a study with the given trials."""
     copy = optuna.create_study(study_name=study.study_name, directions=study.directions)
     copy.add_trials(trials)
     return copy
 
 
 def save_rescued(study: Study, folder: Path) -> Path:
-    """Write a study's trials to a new SQLite file in a folder, and return where."""
+    """Write the trials of a study to a new SQLite file in a folder, and return its path."""
     stem = re.sub(r"\W+", "-", study.study_name) or "study"
     path = next(
         path

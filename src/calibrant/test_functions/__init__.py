@@ -1,4 +1,4 @@
-"""Functions with known minima, to try an optimiser on.
+"""Test functions with known minima, for trying out an optimiser.
 
 >>> from calibrant.test_functions import PROBLEMS, levy, shifted
 >>> PROBLEMS["six-hump camel"].minimum
@@ -7,7 +7,7 @@
 >>> float(problem(problem.where))
 0.0
 
-``problem.objective`` and ``problem.space()`` are what :func:`calibrant.minimize` takes.
+Pass ``problem.objective`` and ``problem.space()`` to :func:`calibrant.minimize`.
 """
 
 from calibrant.test_functions.families import (

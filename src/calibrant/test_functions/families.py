@@ -13,17 +13,17 @@ from calibrant.test_functions.problem import Problem
 
 
 def ackley(dim: int) -> Problem:
-    """Return the paper's Ackley function: a funnel with ripples."""
+    """Return Ackley's function, as in the paper: a funnel with ripples."""
     return _in_dimensions(PROBLEMS["ackley"], dim)
 
 
 def alpine(dim: int) -> Problem:
-    """Return the paper's Alpine function: folds, with kinks at zero."""
+    """Return the Alpine function, as in the paper: folds, with kinks at zero."""
     return _in_dimensions(PROBLEMS["alpine"], dim)
 
 
 def rastrigin(dim: int) -> Problem:
-    """Return a bowl with a grid of local minima."""
+    """Return Rastrigin's function: a bowl with a grid of local minima."""
 
     def value(x: FloatArray) -> FloatArray:
         return np.asarray((x**2 - 10.0 * np.cos(2.0 * np.pi * x) + 10.0).sum(axis=1))
@@ -32,7 +32,7 @@ def rastrigin(dim: int) -> Problem:
 
 
 def levy(dim: int) -> Problem:
-    """Return valleys with ripples, and a minimum off the centre."""
+    """Return Levy's function: valleys with ripples, and a minimum off the centre."""
 
     def value(x: FloatArray) -> FloatArray:
         w = 1.0 + (x - 1.0) / 4.0
@@ -45,9 +45,9 @@ def levy(dim: int) -> Problem:
 
 
 def rosenbrock(dim: int) -> Problem:
-    """Return a long bent valley; at least 2 dimensions."""
+    """Return Rosenbrock's function, a long curved valley, in at least 2 dimensions."""
     if dim < 2:
-        raise ValueError(f"`dim >= 2` must hold for a valley that bends, but got dim={dim}.")
+        raise ValueError(f"`dim >= 2` must hold for a curved valley, but got dim={dim}.")
 
     def value(x: FloatArray) -> FloatArray:
         here, after = x[:, :-1], x[:, 1:]
@@ -57,7 +57,7 @@ def rosenbrock(dim: int) -> Problem:
 
 
 def styblinski_tang(dim: int) -> Problem:
-    """Return a sum of wells: two in each dimension, one of them deeper."""
+    """Return the Styblinski–Tang function: two wells per dimension, one of them deeper."""
 
     def value(x: FloatArray) -> FloatArray:
         return np.asarray(0.5 * (x**4 - 16.0 * x**2 + 5.0 * x).sum(axis=1))
@@ -67,7 +67,7 @@ def styblinski_tang(dim: int) -> Problem:
     )
 
 
-# Where each coordinate of Michalewicz's function is lowest, and how low.
+# The minimiser of each coordinate's term of Michalewicz's function, and the minimum of that term.
 _GULLIES = (
     (2.2029055189489566, -0.8013034100985534),
     (1.5707963267948966, -1.0),
@@ -78,7 +78,7 @@ _GULLIES = (
 
 
 def michalewicz(dim: int) -> Problem:
-    """Return steep gullies in a plain, in up to 5 dimensions."""
+    """Return Michalewicz's function, steep gullies in a plain, in up to 5 dimensions."""
     if not 1 <= dim <= len(_GULLIES):
         raise ValueError(f"`1 <= dim <= {len(_GULLIES)}` must hold, but got dim={dim}.")
 
@@ -91,7 +91,7 @@ def michalewicz(dim: int) -> Problem:
 
 
 def branin() -> Problem:
-    """Return three equal wells in two dimensions."""
+    """Return Branin's function: three equal wells in two dimensions."""
 
     def value(x: FloatArray) -> FloatArray:
         a, b = x.T
@@ -103,7 +103,7 @@ def branin() -> Problem:
 
 
 def goldstein_price() -> Problem:
-    """Return a function of two variables that spans six orders of magnitude."""
+    """Return the Goldstein–Price function of two variables, over six orders of magnitude."""
 
     def value(x: FloatArray) -> FloatArray:
         a, b = x.T
@@ -157,7 +157,7 @@ _HARTMANN = {
 
 
 def hartmann(dim: int) -> Problem:
-    """Return four smooth dents in 3 or 6 dimensions."""
+    """Return Hartmann's function: four smooth dents in 3 or 6 dimensions."""
     if dim not in _HARTMANN:
         raise ValueError(f"`dim` must be 3 or 6, but got dim={dim}.")
     widths, centres, minimum, where = _HARTMANN[dim]
@@ -178,7 +178,7 @@ _DENTS = np.array(
 
 
 def shekel() -> Problem:
-    """Return ten narrow dents in four dimensions."""
+    """Return Shekel's function: ten narrow dents in four dimensions."""
     centres = np.tile(_DENTS, 2)
 
     def value(x: FloatArray) -> FloatArray:

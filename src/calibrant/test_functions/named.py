@@ -1,4 +1,4 @@
-"""The ten functions of the paper, by name, with their minima."""
+"""The paper's ten test functions, by name, with their minima."""
 
 from __future__ import annotations
 

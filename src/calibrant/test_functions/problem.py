@@ -1,4 +1,4 @@
-"""What a test function is: a function on a box, its minimum, and where that is."""
+"""A test function: a function on a box, its minimum, and a minimiser."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from calibrant.core.typing import FloatArray
 
 @dataclass(frozen=True)
 class Problem:
-    """A function on a box.
+    """A function on a box, with a known minimum.
 
     Args:
-        name: what it is called.
+        name: the name of the function.
         function: from points (n, dim) of the box to values (n,).
         box: lower and upper end of each coordinate.
         minimum: the lowest value in the box.
-        where: a point that has it.
+        where: a point with that value.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Problem:
         return self.function(points.reshape(-1, self.dim)).reshape(points.shape[:-1])
 
     def on_cube(self, u: ArrayLike) -> FloatArray:
-        """Return the values at points of the unit cube, which is stretched onto the box."""
+        """Return the values at points of the unit cube, scaled to the box."""
         low, high = np.array(self.box).T
         return self(low + (high - low) * self._points(u))
 
@@ -63,15 +63,15 @@ class Problem:
 
 
 def shifted(problem: Problem, seed: int) -> Problem:
-    """Return the same function on a box moved by up to a quarter of its width in each direction.
+    """Return the same function on a box moved by up to a quarter of its width in each coordinate.
 
-    A minimum in the middle of the box, where some optimisers look first, is then elsewhere. Only
-    for functions whose minimum is the lowest value anywhere, not of their own box alone.
+    The minimum is then no longer in the middle of the box, where some optimisers look first. Use it
+    only for functions whose minimum is the lowest value anywhere, not only in their own box.
     """
     rng = np.random.default_rng(seed)
     low, high = np.array(problem.box).T
     moved = rng.uniform(-0.25, 0.25, problem.dim) * (high - low)
-    # Where the minimum would fall out of the box, it moves the other way.
+    # Where the minimum would leave the box, the box moves the other way.
     where = np.array(problem.where)
     outside = (where < low + moved) | (where > high + moved)
     moved = np.where(outside, -moved, moved)

@@ -1,4 +1,4 @@
-"""A node of Ax's generation strategies that suggests with calibrant."""
+"""A node for Ax's generation strategies that takes its suggestions from calibrant."""
 
 from calibrant.bridges.ax.node import CalibratedNode
 

@@ -1,7 +1,7 @@
 """Calibrated search as a node of an Ax generation strategy. Needs Ax (``calibrant[ax]``).
 
-Ax keeps the experiment; beside it the node keeps an Optuna study of the same trials, in which
-:class:`~calibrant.CalibratedSampler` finds what it needs, forecasts included.
+Ax keeps the experiment. Beside it the node keeps an Optuna study of the same trials, from which
+:class:`~calibrant.CalibratedSampler` reads all that it needs, including past forecasts.
 """
 
 from __future__ import annotations
@@ -42,20 +42,22 @@ from calibrant.studies.sampler import CalibratedSampler
 
 
 class CalibratedNode(ExternalGenerationNode):
-    """A node that leaves the choice of points to :class:`~calibrant.CalibratedSampler`.
+    """A generation node whose points are chosen by :class:`~calibrant.CalibratedSampler`.
 
     >>> strategy = GenerationStrategy(name="calibrant", nodes=[CalibratedNode(seed=0)])
     >>> client.set_generation_strategy(strategy)
 
-    One or several objectives, or a weighted sum of metrics; outcome constraints with fixed bounds;
-    parameters of every kind, those that depend on others included. Trials that came from elsewhere
-    are learned from, too, if they lie in the search space. A trial is read once, when it has ended.
-    Saved with its client, a node keeps its settings; the forecasts of trials so far are not saved.
+    It supports one or several objectives, or a weighted sum of metrics; outcome constraints with
+    fixed bounds; and parameters of every kind, including conditional ones. It also learns from
+    trials that came from elsewhere, if they lie in the search space. A trial is read once, when it
+    has ended. A node saved with its client keeps its settings, but not the forecasts of past
+    trials.
 
     Args:
-        name: of the node.
-        sampler: what chooses; by default a :class:`~calibrant.CalibratedSampler`.
-        transition_criteria: when Ax goes on to another node; by default never.
+        name: the name of the node.
+        sampler: the sampler that chooses points; by default a
+            :class:`~calibrant.CalibratedSampler`.
+        transition_criteria: when Ax moves on to another node; by default never.
         settings: of the default sampler: ``seed``, ``n_startup_trials``, …
     """
 
@@ -69,15 +71,15 @@ class CalibratedNode(ExternalGenerationNode):
     ) -> None:
         if sampler is not None and settings:
             raise TypeError(
-                f"`sampler` must come alone, but got {', '.join(settings)}, too; "
-                "set what it shall do where you make the sampler."
+                f"`sampler` must come without other settings, but got {', '.join(settings)} too; "
+                "pass them to the sampler itself."
             )
-        # The sampler itself does not repeat points, unless it is told to.
+        # No deduplication by Ax: the sampler does not repeat points unless it is told to.
         super().__init__(
             name=name, should_deduplicate=False, transition_criteria=transition_criteria
         )
         if sampler is None:
-            CalibratedSampler(**settings)  # a wrong setting is said here, not at the first trial
+            CalibratedSampler(**settings)  # so that a wrong setting fails here, not later in a run
         self._sampler = sampler
         self._settings = settings
         self._fixed: dict[str, Any] = {}
@@ -85,9 +87,10 @@ class CalibratedNode(ExternalGenerationNode):
 
     @property
     def study(self) -> Study:
-        """The study, up to date with the experiment; an ordered choice is its place in the list.
+        """The Optuna study, up to date with the experiment.
 
-        ``calibrant.review(node.study)`` tells whether the error bars were true.
+        In it an ordered choice is an integer, its index in the list of values.
+        ``calibrant.review(node.study)`` shows whether the error bars were true.
         """
         self.update_generator_state(self.experiment, self.experiment.lookup_data())
         assert self._mirror is not None
@@ -97,13 +100,13 @@ class CalibratedNode(ExternalGenerationNode):
         """Bring the study up to date with the experiment."""
         problem = problem_of(experiment)
         if self._mirror is None or self._mirror.problem != problem:
-            # Of another problem, what was forecast no longer counts; the outcomes do.
+            # The problem has changed: its forecasts no longer apply, but its outcomes do.
             self._mirror = _Mirror(problem, self._new_study(problem))
-        self._mirror.problem = problem  # what depends on what may have changed
+        self._mirror.problem = problem  # equal problems may differ in their conditions
         self._mirror.read(experiment, data)
 
     def get_next_candidate(self, pending_parameters: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return the next point; what is pending, the study knows."""
+        """Return the next point; the study already knows the pending ones."""
         assert self._mirror is not None  # Ax updates the state first
         return self._mirror.ask(self._fixed)
 
@@ -122,11 +125,11 @@ class CalibratedNode(ExternalGenerationNode):
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_mirror": None}  # a copy reads the experiment anew
+        return {**self.__dict__, "_mirror": None}  # a copy reads the experiment again
 
     @classmethod
     def serialize_init_args(cls, obj: Any) -> dict[str, Any]:
-        """Return what Ax saves: the settings, not the study."""
+        """Return what Ax saves: the settings, without the study."""
         if obj._sampler is not None:
             raise UnsupportedError(
                 f"Only a node made from settings can be saved, but got {obj._sampler}; "
@@ -139,7 +142,7 @@ class CalibratedNode(ExternalGenerationNode):
     def deserialize_init_args(
         cls, args: dict[str, Any], decoder_registry: Any = None, class_decoder_registry: Any = None
     ) -> dict[str, Any]:
-        """Return the arguments of a node that was saved."""
+        """Return the arguments of a saved node."""
         registries = {
             "decoder_registry": decoder_registry or CORE_DECODER_REGISTRY,
             "class_decoder_registry": class_decoder_registry or CORE_CLASS_DECODER_REGISTRY,
@@ -151,23 +154,23 @@ def _saved(node: CalibratedNode) -> dict[str, Any]:
     return {"__type": CalibratedNode.__name__, **CalibratedNode.serialize_init_args(node)}
 
 
-# Without this a client with such a node could not be saved.
+# Registered with Ax, so that a client with such a node can be saved.
 CORE_ENCODER_REGISTRY[CalibratedNode] = _saved
 CORE_DECODER_REGISTRY[CalibratedNode.__name__] = CalibratedNode
 
 
 @dataclass
 class _Mirror:
-    """A study that holds the trials of an experiment; one trial an arm."""
+    """A study that holds the trials of an experiment, one trial per arm."""
 
     problem: Problem
     study: Study
-    _asked: dict[int, str] = field(default_factory=dict)  # arms that are not yet part of a trial
+    _asked: dict[int, str] = field(default_factory=dict)  # arms that belong to no Ax trial yet
     _numbers: dict[tuple[int, str], int] = field(default_factory=dict)  # by trial and arm
     _ended: set[tuple[int, str]] = field(default_factory=set)
 
     def ask(self, fixed: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a new point, some of its parameters perhaps given."""
+        """Return a new point, with some of its parameters possibly fixed."""
         space = self.problem.space
         given = {
             name: parameter.default_value
@@ -191,7 +194,7 @@ class _Mirror:
         return params
 
     def read(self, experiment: Experiment, data: Data) -> None:
-        """Add trials that are new, and end those that have ended."""
+        """Add new trials to the study, and end those that have ended."""
         means: dict[tuple[int, str], dict[str, float]] = defaultdict(dict)
         for row in data.df.itertuples():
             means[row.trial_index, row.arm_name][row.metric_name] = row.mean
@@ -202,7 +205,7 @@ class _Mirror:
                 if key in self._ended:
                     continue
                 if key not in self._numbers:
-                    # Ax does not learn from points outside of the search space either.
+                    # Like Ax, learn nothing from points outside the search space.
                     if not self.problem.space.check_membership(arm.parameters):
                         continue
                     self._numbers[key] = self._number(arm)
@@ -212,10 +215,10 @@ class _Mirror:
                     self._ended.add(key)
 
     def _number(self, arm: Arm) -> int:
-        """Return the number of the trial that was asked for, or of a new one."""
+        """Return the number of the trial that was asked for this arm, or of a new one."""
         found = [number for number, asked in self._asked.items() if asked == arm.signature]
         if found:
-            # Trials are made in the order of asking: what was passed over was thrown away.
+            # Ax makes trials in the order of asking, so skipped suggestions were discarded.
             for number in [number for number in self._asked if number <= found[0]]:
                 del self._asked[number]
                 if number != found[0]:
@@ -249,6 +252,6 @@ class _Mirror:
             self.study.tell(number, state=TrialState.FAIL)
 
     def _forget(self, number: int) -> None:
-        """End a trial that says nothing about its point."""
+        """End a trial that was never run, so that it counts neither as outcome nor as failure."""
         optuna_private.set_user_attribute(self.study, number, INTERRUPTED, True)
         self.study.tell(number, state=TrialState.FAIL)

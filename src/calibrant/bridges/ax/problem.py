@@ -1,4 +1,4 @@
-"""What an Ax experiment searches, and for what, in the terms of an Optuna study."""
+"""The search space and goals of an Ax experiment, in the terms of an Optuna study."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Sum:
     maximize: bool = False
 
     def of(self, means: Mapping[str, float]) -> float:
-        """Return its value, NaN where a metric is missing."""
+        """Return its value, or NaN if a metric is missing."""
         return self.offset + sum(w * means.get(metric, np.nan) for metric, w in self.weights)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is searched, and for what."""
+    """The search space, goals and constraints of an experiment."""
 
     space: SearchSpace = field(compare=False)
     distributions: dict[str, BaseDistribution]
@@ -53,7 +53,7 @@ class Problem:
 
 
 def problem_of(experiment: Experiment) -> Problem:
-    """Return what an experiment asks for, or raise where the search cannot do that."""
+    """Return the problem of an experiment, or raise if it has a part that is not supported."""
     space, config = experiment.search_space, experiment.optimization_config
     if config is None:
         raise UnsupportedError(
@@ -63,7 +63,7 @@ def problem_of(experiment: Experiment) -> Problem:
         raise UnsupportedError(
             "Parameter constraints are not supported, but got "
             f"{space.parameter_constraints[0]}; let the trials that break them fail, or search "
-            "parameters that need none, such as a share of what is left."
+            "parameters that need none, such as a share of the remainder."
         )
     distributions = {
         name: _distribution(parameter)
@@ -91,7 +91,7 @@ def _goals(config: OptimizationConfig) -> tuple[Sum, ...]:
 
 
 def _goal(weights: tuple[tuple[str, float], ...]) -> Sum:
-    """Return what Ax maximises; where all weights are negative, its negative to be minimised."""
+    """Return the sum that Ax maximises; if no weight is positive, minus that sum, to minimise."""
     maximize = any(weight > 0.0 for _, weight in weights)
     sign = 1.0 if maximize else -1.0
     return Sum(tuple((metric, sign * weight) for metric, weight in weights), 0.0, maximize)
@@ -99,12 +99,12 @@ def _goal(weights: tuple[tuple[str, float], ...]) -> Sum:
 
 def _constraints(config: OptimizationConfig) -> dict[str, Sum]:
     sums = {}
-    # Among several objectives a threshold is one more constraint: what misses it is of no use.
+    # An objective threshold counts as a constraint: a point that misses it is of no use.
     for constraint in config.all_constraints:
         if constraint.relative:
             raise UnsupportedError(
                 "The bound of an outcome constraint must be a number, but got "
-                f"`{constraint.expression}`; measure the baseline and write down its value."
+                f"`{constraint.expression}`; measure the baseline and give its value."
             )
         sign = 1.0 if constraint.op == ComparisonOp.LEQ else -1.0
         weights = tuple((metric, sign * weight) for metric, weight in _weights(constraint))
@@ -113,7 +113,7 @@ def _constraints(config: OptimizationConfig) -> dict[str, Sum]:
 
 
 def _weights(expression: Any) -> tuple[tuple[str, float], ...]:
-    """Return the weights of an objective or constraint by the metrics' names, as data has them."""
+    """Return pairs of metric name, as it stands in the data, and weight."""
     weights = [weight for _, weight in expression.metric_weights]
     return tuple(zip(expression.metric_names, weights, strict=True))
 
@@ -122,8 +122,8 @@ def _distribution(parameter: Parameter) -> BaseDistribution:
     if parameter.is_fidelity or getattr(parameter, "is_task", False):
         kind = "fidelity" if parameter.is_fidelity else "task"
         raise UnsupportedError(
-            f"Parameters of fidelity or task are not supported, but `{parameter.name}` is one of "
-            f"{kind}; make it a fixed one."
+            f"Fidelity and task parameters are not supported, but `{parameter.name}` is a {kind} "
+            "parameter; make it a fixed one."
         )
     match parameter:
         case RangeParameter() if parameter.logit_scale:
@@ -149,29 +149,29 @@ def _distribution(parameter: Parameter) -> BaseDistribution:
 
 
 def _by_place(parameter: Parameter) -> TypeGuard[ChoiceParameter]:
-    """Whether neighbours in the list of choices are alike; of two, there is nothing to tell."""
+    """Whether a parameter is encoded by its index: an ordered choice of more than two values."""
     if not isinstance(parameter, ChoiceParameter):
         return False
     return bool(parameter.is_ordered) and len(parameter.values) > 2
 
 
 def encoded(parameter: Parameter, value: Any) -> Any:
-    """Return a value as the study has it."""
+    """Return a value as the study stores it."""
     if _by_place(parameter):
         return parameter.values.index(value)
     value = parameter.cast(value)
-    if isinstance(parameter, RangeParameter):  # Ax lets ranges be left by a hair
+    if isinstance(parameter, RangeParameter):  # Ax tolerates values just outside a range
         return min(max(value, parameter.lower), parameter.upper)
     return value
 
 
 def decoded(parameter: Parameter, value: Any) -> Any:
-    """Return a value of the study as Ax has it."""
+    """Return a value of the study as Ax expects it."""
     return parameter.values[value] if _by_place(parameter) else parameter.cast(value)
 
 
 def walk(space: SearchSpace, choose: Callable[[Parameter], Any]) -> dict[str, Any]:
-    """Return the parameters that exist, each chosen after the one it depends on."""
+    """Return the active parameters, each chosen after the one that it depends on."""
     params: dict[str, Any] = {}
     ahead = list(space.top_level_parameters.values())
     for parameter in ahead:

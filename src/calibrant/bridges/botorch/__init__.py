@@ -1,4 +1,4 @@
-"""BoTorch models with calibrated posteriors, and acquisitions that read them exactly."""
+"""BoTorch models with calibrated posteriors, and analytic acquisitions that match them."""
 
 from calibrant.bridges.botorch.acquisition import (
     CalibratedLogExpectedImprovement,

@@ -1,10 +1,10 @@
-"""Analytic acquisitions of calibrated BoTorch models: of the residual itself, not moment-matched.
+"""Analytic acquisitions of calibrated BoTorch models, from the residual itself and not its moments.
 
 They extend BoTorch's own and take the same arguments. Where recalibration leaves the posterior
-Gaussian they are BoTorch's; where it does not, they read improvement and probability off smooth
-tables of the residual, which the search can follow. Those of the leader are exact to 1e-5; the
-steps of online and isotonic recalibrators are rounded off, which can move a probability by 0.03 and
-a log-improvement by 0.2 beside a step. The bound is exact.
+Gaussian, they are BoTorch's. Elsewhere they read improvement and probability from smooth tables of
+the residual, so that gradients are useful. For the leader the tables are exact to 1e-5. The steps
+of online and isotonic recalibrators are smoothed, which can move a probability by 0.03 and a
+log-improvement by 0.2 next to a step. The bound is exact.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from calibrant.bridges.botorch.posterior import CalibratedPosterior
 
 
 def _posterior(acquisition: Any, X: Tensor) -> CalibratedPosterior | None:
-    """Return the calibrated posterior at X, or None where it is Gaussian."""
+    """Return the calibrated posterior at X, or None if it is Gaussian."""
     model = acquisition.model
     if not isinstance(model, CalibratedModel):
         raise TypeError(
             f"`model` must be a CalibratedModel, but got {type(model).__name__}; for a raw model "
             f"use BoTorch's {type(acquisition).__bases__[0].__name__}."
         )
-    if model.residuals.identity:  # BoTorch's own, whatever it makes of the model
+    if model.residuals.identity:  # BoTorch's own acquisition, whatever it does with the model
         return None
     parts = getattr(model.model, "models", [model.model])
     transforms = [getattr(part, "outcome_transform", None) for part in parts]
@@ -54,13 +54,16 @@ def _posterior(acquisition: Any, X: Tensor) -> CalibratedPosterior | None:
 
 
 def _threshold(acquisition: Any, posterior: CalibratedPosterior) -> Tensor:
-    """Return what is to be improved on, in stds from the mean."""
+    """Return the value to improve on, in stds from the mean."""
     best = acquisition.best_f.to(posterior.location).reshape(-1, 1, 1)
     return (best - posterior.location) / posterior.scale
 
 
 class CalibratedLogExpectedImprovement(LogExpectedImprovement):
-    """log E[(Y − best_f)₊], or log E[(best_f − Y)₊] with ``maximize=False``."""
+    """Log-EI (Ament et al. 2023) of a calibrated model: log E[(Y − best_f)₊].
+
+    With ``maximize=False`` it is log E[(best_f − Y)₊].
+    """
 
     @t_batch_mode_transform(expected_q=1)
     def forward(self, X: Tensor) -> Tensor:
@@ -75,7 +78,10 @@ class CalibratedLogExpectedImprovement(LogExpectedImprovement):
 
 
 class CalibratedLogProbabilityOfImprovement(LogProbabilityOfImprovement):
-    """log P(Y ≥ best_f), or log P(Y ≤ best_f) with ``maximize=False``."""
+    """Log probability of improvement: log P(Y ≥ best_f).
+
+    With ``maximize=False`` it is log P(Y ≤ best_f).
+    """
 
     @t_batch_mode_transform(expected_q=1)
     def forward(self, X: Tensor) -> Tensor:
@@ -90,9 +96,10 @@ class CalibratedLogProbabilityOfImprovement(LogProbabilityOfImprovement):
 
 
 class CalibratedUpperConfidenceBound(UpperConfidenceBound):
-    """The quantile at level Φ(√beta): μ + √beta·σ of a Gaussian, made true.
+    """The upper confidence bound (UCB) as a calibrated quantile, at level Φ(√beta).
 
-    With ``maximize=False`` it is minus the quantile at level Φ(−√beta).
+    For a Gaussian that is μ + √beta·σ. With ``maximize=False`` it is minus the quantile at level
+    Φ(−√beta).
     """
 
     @t_batch_mode_transform(expected_q=1)

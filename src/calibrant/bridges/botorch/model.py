@@ -5,7 +5,7 @@
     calibrated = CalibratedModel.from_leave_one_out(model, LeaderRecalibrator())
     optimize_acqf(qLogExpectedImprovement(calibrated, Y.max()), …)
 
-What a calibrated posterior is: :mod:`calibrant.bridges.botorch.posterior`.
+For what a calibrated posterior is, see :mod:`calibrant.bridges.botorch.posterior`.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from calibrant.recalibration import IdentityRecalibrator, Recalibrator
 
 
 class CalibratedModel(Model, FantasizeMixin):
-    """Any BoTorch model with Gaussian posteriors, recalibrated.
+    """A BoTorch model with Gaussian posteriors, recalibrated.
 
     Args:
         model: the fitted model, with one or more outputs.
-        recalibrator: one that has seen the model's scores (:func:`loo_scores`, :func:`scores`), or
-            one an output. None: identity, and the posteriors are the model's own.
+        recalibrator: one that has learned from the model's scores (:func:`loo_scores`,
+            :func:`scores`), or one per output. With None the posteriors are the model's own.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class CalibratedModel(Model, FantasizeMixin):
         many = [recalibrator] * outputs if isinstance(recalibrator, Recalibrator) else recalibrator
         if len(many) != outputs:
             raise ValueError(
-                f"One recalibrator, or one an output, is needed, but got {len(many)} for a model "
+                f"One recalibrator, or one per output, is needed, but got {len(many)} for a model "
                 f"with {outputs} outputs."
             )
         self.model, self.recalibrators = model, tuple(many)
@@ -62,12 +62,12 @@ class CalibratedModel(Model, FantasizeMixin):
 
     @classmethod
     def from_leave_one_out(cls, model: Model, recalibrator: Recalibrator) -> CalibratedModel:
-        """Return the model with a recalibrator an output, taught by leave-one-out scores."""
+        """Return the model with one recalibrator per output, fitted to leave-one-out scores."""
         return cls(model, [recalibrator.update_scores(z) for z in loo_scores(model)])
 
     @property
     def num_outputs(self) -> int:
-        """How many outputs the model has."""
+        """The number of outputs."""
         return int(self.model.num_outputs)
 
     @property
@@ -77,7 +77,7 @@ class CalibratedModel(Model, FantasizeMixin):
 
     @property
     def likelihood(self) -> Any:
-        """The model's likelihood, which fantasies ask for."""
+        """The model's likelihood, which BoTorch's fantasies need."""
         return self.model.likelihood
 
     def posterior(
@@ -88,10 +88,10 @@ class CalibratedModel(Model, FantasizeMixin):
         posterior_transform: PosteriorTransform | None = None,
     ) -> Posterior:
         """Return the calibrated posterior at the points X."""
-        if output_indices is not None:  # not left to the model: some forget their transform then
+        if output_indices is not None:  # not by the model itself: some drop their transform then
             part = self.subset_output([index % self.num_outputs for index in output_indices])
             return part.posterior(X, None, observation_noise, posterior_transform)
-        # Models without noise do not know the argument.
+        # Models without noise do not accept the argument.
         noise = {} if observation_noise is False else {"observation_noise": observation_noise}
         if self.residuals.identity:
             raw = self.model.posterior(X, posterior_transform=posterior_transform, **noise)
@@ -123,20 +123,20 @@ class CalibratedModel(Model, FantasizeMixin):
         return [tuple(left.pop(0) for _ in range(m.num_outputs)) for m in self.model.models]
 
     def transform_inputs(self, X: Tensor, input_transform: Any = None) -> Tensor:
-        """Return inputs as the model transforms them."""
+        """Return the inputs after the model's input transform."""
         return self.model.transform_inputs(X, input_transform)
 
     def subset_output(self, idcs: list[int]) -> CalibratedModel:
-        """Return the model of some outputs."""
+        """Return the model of a subset of the outputs."""
         kept = [self.recalibrators[index] for index in idcs]
         return CalibratedModel(self.model.subset_output(idcs), kept)
 
 
 def loo_scores(model: Model) -> list[FloatArray]:
-    """Return the normal scores of a fitted model's outcomes under leave-one-out, one row an output.
+    """Return the leave-one-out normal scores of a fitted model's outcomes, one row per output.
 
-    Hyper-parameters stay as they are: all scores come from one matrix inverse, on the model's
-    device (:func:`botorch.cross_validation.loo_cv`). A batch of models is pooled.
+    Hyper-parameters are kept, so all scores come from one matrix inverse, on the model's device
+    (:func:`botorch.cross_validation.loo_cv`). The scores of a batch of models are pooled.
     """
     model = _raw(model)
     if isinstance(model, ModelListGP):
@@ -155,10 +155,10 @@ def loo_scores(model: Model) -> list[FloatArray]:
 
 
 def scores(model: Model, X: Tensor, Y: Tensor) -> list[FloatArray]:
-    """Return the normal scores of outcomes Y (n, outputs) at X (n, d), one row an output.
+    """Return the normal scores of outcomes Y (n, outputs) at X (n, d), one row per output.
 
-    Called before the model learns of them, these are the scores of the online calibration set, to
-    which the guarantee of online recalibration applies.
+    If the model has not yet been trained on these outcomes, they are scores of the online
+    calibration set, for which the guarantee of online recalibration holds.
     """
     model = _raw(model)
     if Y.shape != (*X.shape[:-1], model.num_outputs):
@@ -180,7 +180,7 @@ def scores(model: Model, X: Tensor, Y: Tensor) -> list[FloatArray]:
 
 
 def _raw(model: Model) -> Model:
-    """Return the model inside: a recalibrator learns from raw forecasts."""
+    """Return the model inside, because recalibrators learn from raw forecasts."""
     return model.model if isinstance(model, CalibratedModel) else model
 
 

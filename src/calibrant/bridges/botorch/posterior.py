@@ -1,9 +1,9 @@
-"""Calibrated posteriors for BoTorch: Gaussian ones read through the residuals of recalibrators.
+"""Calibrated posteriors for BoTorch: Gaussian posteriors read through recalibrators' residuals.
 
-A posterior with means μ, stds σ and correlated normal scores z becomes μ + σ·T(z), with T the map
-from scores to the values of the recalibrator's residual: marginals are the calibrated ones, Q∘R,
-and the scores are correlated as before (a Gaussian copula). Where all residuals are Gaussian the
-result is a Gaussian posterior again, of a subclass of BoTorch's.
+A posterior with means μ, stds σ and correlated normal scores z becomes μ + σ·T(z), where T maps
+scores to values of the residual. The marginals are the calibrated ones, Q∘R, and the scores keep
+their correlations (a Gaussian copula). If all residuals are Gaussian, the result is a Gaussian
+posterior again, of a subclass of BoTorch's.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from calibrant.forecasts.normal import STANDARD_NORMAL
 
 
 class CalibratedPosterior(TransformedPosterior):
-    """A Gaussian posterior read through the residuals of recalibrators, one an output.
+    """A Gaussian posterior read through the residuals of recalibrators, one per output.
 
-    BoTorch's analytic acquisitions look at mean and variance only, which are not all there is to
-    know here: use those of :mod:`calibrant.bridges.botorch.acquisition`, or any that draws samples.
+    BoTorch's analytic acquisitions use mean and variance only, which do not determine this
+    posterior. Use those of :mod:`calibrant.bridges.botorch.acquisition`, or any that draws samples.
 
     Args:
-        posterior: what is recalibrated; its marginals must be Gaussian.
-        residuals: of its outputs.
+        posterior: the posterior to recalibrate; its marginals must be Gaussian.
+        residuals: the residuals of its outputs.
         outcome: BoTorch's own posterior of a model with a non-linear outcome transform, an
             increasing map that is applied last.
     """
@@ -81,7 +81,7 @@ class CalibratedPosterior(TransformedPosterior):
         return self._outcome(values), weights.reshape(-1, *lift, 1)
 
     def quantile(self, value: Tensor) -> Tensor:
-        """Return the marginals' quantiles at one level, or at several, stacked in front."""
+        """Return the quantiles of the marginals; several levels are stacked in front."""
         if value.numel() > 1:
             return torch.stack([self.quantile(v) for v in value], dim=0)
         z = self.residuals.at_score(float(torch.special.ndtri(value.double())), self.location)
@@ -102,14 +102,14 @@ class CalibratedPosterior(TransformedPosterior):
     def _standardised(self, value: Tensor) -> Tensor:
         if self.outcome is not None:
             raise NotImplementedError(
-                "The inverse of a model's outcome transform is not known here: transform the value "
-                "by it, and ask the posterior of the model without the transform."
+                "The inverse of the model's outcome transform is not known here; transform the "
+                "value, and ask the posterior of the model without the transform."
             )
         return (value.to(self.location) - self.location) / self.scale
 
 
 class CalibratedGaussianPosterior(GPyTorchPosterior):
-    """A Gaussian posterior that recalibration left Gaussian."""
+    """A Gaussian posterior that is still Gaussian after recalibration."""
 
     def cdf(self, value: Tensor) -> Tensor:
         """Return P(Y ≤ value) of the marginals; several values are stacked in front."""
@@ -119,7 +119,7 @@ class CalibratedGaussianPosterior(GPyTorchPosterior):
 
 
 def is_gaussian(posterior: Posterior) -> bool:
-    """Whether all marginals are Gaussian, perhaps under an outcome transform."""
+    """Whether all marginals are Gaussian, possibly under an outcome transform."""
     if isinstance(posterior, PosteriorList):
         return all(is_gaussian(part) for part in posterior.posteriors)
     if type(posterior) is TransformedPosterior:
@@ -129,7 +129,7 @@ def is_gaussian(posterior: Posterior) -> bool:
 
 
 def refuse_unless_gaussian(posterior: Posterior) -> None:
-    """Raise where marginals are not Gaussian."""
+    """Raise if the marginals are not Gaussian."""
     if not is_gaussian(posterior):
         raise NotImplementedError(
             f"A posterior with Gaussian marginals is needed, but the model returned a "
@@ -139,17 +139,17 @@ def refuse_unless_gaussian(posterior: Posterior) -> None:
 
 
 def refuse_other_outputs(posterior: Posterior, outputs: int) -> None:
-    """Raise where a posterior has not as many outputs as its model."""
+    """Raise if a posterior and its model differ in the number of outputs."""
     found = private.outputs_of(posterior)
     if found != outputs:
         raise NotImplementedError(
-            f"The model has {outputs} outputs, but its posterior {found}: with the task as a column"
-            " of X it is not known which recalibrator to use. Leave that column out."
+            f"The model has {outputs} outputs, but its posterior has {found}: with the task as a "
+            "column of X it is unknown which recalibrator applies. Leave that column out."
         )
 
 
 def calibrated(posterior: Posterior, residuals: TorchResiduals) -> Posterior:
-    """Return the recalibrated posterior, in the simplest form that is exact."""
+    """Return the recalibrated posterior, in the simplest exact form."""
     refuse_unless_gaussian(posterior)
     refuse_other_outputs(posterior, len(residuals.residuals))
     if isinstance(posterior, PosteriorList):
@@ -164,7 +164,7 @@ def calibrated(posterior: Posterior, residuals: TorchResiduals) -> Posterior:
         inner = private.inner_posterior(posterior)
         if not isinstance(inner, GPyTorchPosterior):
             raise NotImplementedError(
-                "Several non-linear outcome transforms, one upon the other: make them one."
+                "Nested non-linear outcome transforms are not supported; combine them into one."
             )
         if residuals.gaussian and not residuals.identity and type(inner) is GPyTorchPosterior:
             unchanged = TorchResiduals([STANDARD_NORMAL] * len(residuals.residuals))
@@ -176,7 +176,7 @@ def calibrated(posterior: Posterior, residuals: TorchResiduals) -> Posterior:
 
 
 def unchanged(posterior: Posterior, residuals: TorchResiduals) -> Posterior:
-    """Return a posterior with the same values that answers what calibrated ones do, if it can."""
+    """Return the same posterior with the interface of a calibrated one, where that is possible."""
     if type(posterior) is GPyTorchPosterior:
         return CalibratedGaussianPosterior(posterior.distribution)
     if type(posterior) is TransformedPosterior and is_gaussian(posterior):
@@ -209,14 +209,14 @@ def _location_scale(posterior: GPyTorchPosterior) -> tuple[Tensor, Tensor]:
     if not torch.isfinite(mean).all() or not torch.isfinite(variance).all():
         raise ValueError(
             "A posterior's mean and variance must be finite, but the model returned NaN or inf; "
-            "look at its training data and at its fit."
+            "check its training data and its fit."
         )
-    # A variance of zero, or less by rounding, is a forecast that is sure of itself.
+    # A variance of zero, or below it by rounding, is a forecast without uncertainty.
     return mean, variance.clamp_min(torch.finfo(variance.dtype).tiny).sqrt()
 
 
 def transformed(posterior: Posterior, transform: PosteriorTransform) -> Posterior:
-    """Return what a posterior transform makes of a calibrated posterior, if that is known."""
+    """Return a calibrated posterior after a posterior transform, or raise if that is unknown."""
     parts = posterior.posteriors if isinstance(posterior, PosteriorList) else [posterior]
     if not any(isinstance(part, CalibratedPosterior) for part in parts):
         return transform(posterior)
@@ -224,7 +224,7 @@ def transformed(posterior: Posterior, transform: PosteriorTransform) -> Posterio
     single = len(parts) == 1 and linear and transform.weights.numel() == 1
     if not single or posterior.outcome is not None:
         raise NotImplementedError(
-            f"What {type(transform).__name__} makes of non-Gaussian outputs has no closed form; "
+            f"{type(transform).__name__} of non-Gaussian outputs has no closed form; "
             "use an acquisition that draws samples, with an MC objective such as "
             "LinearMCObjective, or a GaussianRecalibrator."
         )

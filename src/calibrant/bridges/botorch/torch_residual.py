@@ -1,7 +1,7 @@
-"""Residuals for torch: their curves as tables, differentiable on any device.
+"""Residuals for torch: tables of their curves, differentiable and on any device.
 
-A residual Z is one distribution of normal scores for all points, so four curves of one variable are
-all that a posterior and its acquisitions need:
+A residual Z is one distribution of normal scores for all points, so a posterior and its
+acquisitions need no more than four curves of one variable:
 
 =============  =======================================  ==================================
 ``transport``  z ↦ the value of Z whose normal score    draws: mean + std·transport(z)
@@ -11,7 +11,7 @@ all that a posterior and its acquisitions need:
 ``surplus``    v ↦ log E[(Z − v)₊]                      improvement of a maximisation
 =============  =======================================  ==================================
 
-Each is read off cubic pieces between exact values at knots that are even in asinh: within about
+Each is a cubic interpolation of exact values at knots that are even in asinh. Its error is about
 1e-5 where a residual is smooth.
 """
 
@@ -31,18 +31,18 @@ from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.normal import Normal
 from calibrant.forecasts.residual import Calibrated, LocationScale, mirrored
 
-_FINE, _COARSE = 0.02, 0.05  # between knots, in asinh; logarithms of improvements are smoother
+_FINE, _COARSE = 0.02, 0.05  # steps between knots, in asinh; log-improvements are smoother
 _T = np.arange(-700, 701) * _FINE  # |v| up to 600,000
 _V = np.sinh(_T)
-_DRAWN = slice(555, -555)  # |z| up to 9: no draw is further away, and each value is a root search
+_DRAWN = slice(555, -555)  # |z| up to 9: draws go no further, and each value needs a root search
 _NODES, _WEIGHTS = hermegauss(64)  # E[f(z)] for z ~ N(0, 1), once the weights are divided by √2π
 
 
 class TorchResiduals:
-    """One residual an output, ready to be read with gradients.
+    """The residuals of all outputs, one per output, readable with gradients.
 
-    Tables are made when they are first read, once a device and precision: a draw needs one of them,
-    an improvement another.
+    Tables are made on first use, once per device and precision, because draws and improvements need
+    different ones.
     """
 
     def __init__(self, residuals: Sequence[Forecast]) -> None:
@@ -51,12 +51,12 @@ class TorchResiduals:
 
     @property
     def gaussian(self) -> bool:
-        """Whether a Gaussian posterior stays one."""
+        """Whether a Gaussian posterior stays Gaussian."""
         return all(isinstance(residual, Normal) for residual in self.residuals)
 
     @property
     def identity(self) -> bool:
-        """Whether a posterior stays as it is."""
+        """Whether a posterior stays unchanged."""
         return self.gaussian and all(s.mean() == 0.0 and s.std() == 1.0 for s in self.residuals)
 
     def subset(self, outputs: Sequence[int]) -> TorchResiduals:
@@ -68,7 +68,7 @@ class TorchResiduals:
         return TorchResiduals([mirrored(residual) for residual in self.residuals])
 
     def mean(self, like: Tensor) -> Tensor:
-        """Return E[Z] of each output, on the device and in the precision of a tensor."""
+        """Return E[Z] of each output, with the device and precision of ``like``."""
         return self._table("mean", like)
 
     def std(self, like: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ class TorchResiduals:
         return _read(self._table("surplus", v), v, _COARSE)
 
     def at_score(self, z: float, like: Tensor) -> Tensor:
-        """Return the exact values of Z with normal score z, one an output; they may be ±∞."""
+        """Return the exact values of Z with normal score z, one per output; they may be ±∞."""
         values = [float(residual.at_score(z)) for residual in self.residuals]
         return torch.tensor(values, dtype=like.dtype, device=like.device)
 
@@ -115,7 +115,7 @@ class TorchResiduals:
         return torch.from_numpy(np.stack(each, axis=-1)).to(device=v.device, dtype=v.dtype)
 
     def quadrature(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """Return nodes of Z, (64, outputs), and their weights, (64, 1)."""
+        """Return Gauss–Hermite nodes of Z, (64, outputs), and their weights, (64, 1)."""
         weights = torch.from_numpy(_WEIGHTS[:, None] / np.sqrt(2.0 * np.pi))
         return self._table("nodes", like).T, weights.to(like)
 
@@ -123,16 +123,15 @@ class TorchResiduals:
         key = name, like.device, like.dtype
         if key not in self._tables:
             table = np.stack([_TABLES[name](residual) for residual in self.residuals])
-            with torch.inference_mode(False):  # kept for later, when gradients may be wanted
+            with torch.inference_mode(False):  # cached, and gradients may be needed later
                 self._tables[key] = torch.from_numpy(table).to(device=like.device, dtype=like.dtype)
         return self._tables[key]
 
 
 def _at_score(residual: Forecast, z: FloatArray) -> FloatArray:
-    """Return values of a residual, its levels at ±∞ as far away as a PIT can see.
+    """Return values of a residual, with levels at ±∞ read at ±8.2 in the innermost residual.
 
-    That is where its mean and its improvements have them, too: in the units of the innermost
-    residual.
+    Its mean and its improvements read them there too.
     """
     match residual:
         case LocationScale():
@@ -152,12 +151,12 @@ def _score(residual: Forecast) -> FloatArray:
     scores = residual.score(_V)
     known = scores[np.isfinite(scores)]
     low, high = min(known.min(), -LARGEST_SCORE), max(known.max(), LARGEST_SCORE)
-    values = np.clip(scores, low, high)  # an infinite one is further out than all others
+    values = np.clip(scores, low, high)  # an infinite score becomes the largest of all
     return _with_slopes(values, _ratio(residual.pdf(_V), density(values)) * np.cosh(_T))
 
 
 def _ratio(over: FloatArray, under: FloatArray) -> FloatArray:
-    """Return the ratio of densities, a slope; NaN where they are too small to tell."""
+    """Return a ratio of densities, which is a slope; NaN where they are too small to divide."""
     known = (under > 1e-200) & (over > 1e-200)
     return np.asarray(np.divide(over, under, out=np.full(over.shape, np.nan), where=known))
 
@@ -179,15 +178,15 @@ _TABLES: dict[str, Callable[[Forecast], FloatArray]] = {
     "transport": _transport,
     "score": _score,
     "shortfall": _shortfall,
-    # E[(Z − v)₊] is the shortfall of −Z below −v: the same table, read from the other side.
+    # E[(Z − v)₊] is the shortfall of −Z below −v: the table of −Z, reversed.
     "surplus": lambda residual: _shortfall(mirrored(residual))[:, ::-1] * [[1.0], [-1.0]],
 }
 
 
 def _read(table: Tensor, v: Tensor, step: float) -> Tensor:
-    """Return each output's curve, table (m, 2, knots), at the values v (…, m)."""
+    """Return the curve of each output at the values v (…, m), given the table (m, 2, knots)."""
     outputs, _, knots = table.shape
-    end = (knots - 1) // 2 * step  # knots lie evenly around 0
+    end = (knots - 1) // 2 * step  # knots are symmetric about 0
     place = (torch.asinh(v).clamp(-end, end) + end) / step
     left = place.detach().long().clamp(max=knots - 2)
     s = place - left

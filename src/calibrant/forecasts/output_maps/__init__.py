@@ -1,4 +1,4 @@
-"""Increasing maps of outcomes: the units in which a model works."""
+"""Output maps: increasing transforms of outcomes to the units in which a model works."""
 
 from calibrant.forecasts.output_maps.power import MonotoneMap, Outputs, PowerMap, fit_map
 from calibrant.forecasts.output_maps.tanh import TanhMap

@@ -1,9 +1,10 @@
-"""Monotone maps of outcomes: a model works in units in which outcomes look Gaussian.
+"""Power transforms of outcomes: Box–Cox (1964) and Yeo–Johnson (2000).
 
-Most are ``g(y) = (power((y − centre)/unit) − mean)/std`` with a power function fitted to the
-outcomes so far; :mod:`calibrant.forecasts.output_maps.tanh` has one with more freedom. Quantiles,
-intervals and probabilities pass through g unchanged; expectations do not. Outcomes of any finite
-size are taken: nothing here overflows at 1e300 next to 1e−300.
+A model works in units in which outcomes look Gaussian. A power map is
+``g(y) = (power((y − centre)/unit) − mean)/std`` with a power fitted to the outcomes so far;
+:mod:`calibrant.forecasts.output_maps.tanh` has a more flexible map. Quantiles, intervals and
+probabilities pass through g unchanged; expectations do not. Outcomes may have any finite size:
+nothing here overflows at 1e300 next to 1e−300.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ from calibrant.core.typing import FloatArray
 
 
 class Outputs(StrEnum):
-    """How a model sees outcomes."""
+    """How a model transforms outcomes."""
 
     STANDARDISE = "standardise"
     LOG = "log"
     BOX_COX = "box-cox"
     YEO_JOHNSON = "yeo-johnson"
-    TANH = "tanh"  # learned together with the model, see calibrant.forecasts.output_maps.tanh
+    TANH = "tanh"  # fitted together with the model, see calibrant.forecasts.output_maps.tanh
 
 
-_LARGEST = 1e100  # units beyond which an outcome is simply far away: its square is still finite
-_LEAST = 1e-140  # the smallest positive outcome, in units, whose powers are still finite
+_LARGEST = 1e100  # outcomes are clipped to this many units, so that their squares are finite
+_LEAST = 1e-140  # the smallest positive outcome, in units, whose powers are finite
 
 
 class MonotoneMap(ABC):
-    """An increasing function g of outcomes onto a model's units."""
+    """An increasing function g from outcomes to a model's units."""
 
     @abstractmethod
     def __call__(self, y: ArrayLike) -> FloatArray:
@@ -43,31 +44,31 @@ class MonotoneMap(ABC):
 
     @abstractmethod
     def inverse(self, v: ArrayLike) -> FloatArray:
-        """Return the outcome with the value v in the model's units; out of range, ±inf."""
+        """Return the outcome whose value in the model's units is v; ±inf outside g's range."""
 
     @abstractmethod
     def slope(self, y: ArrayLike) -> FloatArray:
-        """Return g′(y): what turns a small error of y into one in the model's units."""
+        """Return g′(y), the factor from a small error of y to one in the model's units."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return the map as plain JSON values: the arguments that make it again."""
+        """Return the map as plain JSON values: the arguments of its constructor."""
 
 
 @dataclass(frozen=True)
 class PowerMap(MonotoneMap):
-    """A power of outcomes, scaled before and standardised after.
+    """A Yeo–Johnson (2000) or Box–Cox (1964) transform of outcomes, scaled and standardised.
 
-    Beyond ``low`` and ``high`` it goes on as a straight line. Many powers are bounded on one side:
-    a Gaussian forecast in the model's units would then have no mean in the user's, and a quantile
-    at infinity. What lies beyond all outcomes seen has no reason to be that far away.
+    Beyond ``low`` and ``high`` the map continues as a straight line. Many powers are bounded on one
+    side: a Gaussian forecast in the model's units would then have no mean in the user's units, and
+    some of its quantiles would be infinite, although no outcome seen suggests anything that far.
 
     Args:
-        signed: Yeo–Johnson's power, for outcomes of both signs; or Box–Cox's, for positive ones.
-        power: 1 is a straight line; Box–Cox's 0 is the logarithm.
-        centre, unit: what is subtracted from and divides an outcome first.
-        mean, std: of the outcomes after the power.
-        low, high: between which outcomes are raised to the power, after scaling.
+        signed: Yeo–Johnson, for outcomes of both signs; otherwise Box–Cox, for positive ones.
+        power: 1 gives a straight line; Box–Cox with 0 is the logarithm.
+        centre, unit: subtracted from an outcome, and dividing it, before the power.
+        mean, std: of the outcomes after the power; they standardise the result.
+        low, high: the range, after scaling, in which the power applies.
     """
 
     signed: bool = True
@@ -93,20 +94,20 @@ class PowerMap(MonotoneMap):
             )
         else:
             t = _unraised(inside, self.power, offset=0.0)
-        t = np.clip(t, self.low, self.high)  # what rounding has moved beyond the ends
+        t = np.clip(t, self.low, self.high)  # rounding may have moved it beyond the ends
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             t = np.where(inside == v, t, t + (v - inside) / self._curve_slope(t))
-            # Halves, as the difference of the largest floats is not one.
+            # Computed on halves, because the difference of two large floats may overflow.
             return np.asarray((t * (self.unit / 2.0) + self.centre / 2.0) * 2.0)
 
     def slope(self, y: ArrayLike) -> FloatArray:
         by_t = self._curve_slope(np.clip(self._inner(y), self.low, self.high))
-        with np.errstate(over="ignore"):  # subnormal units have no inverse
+        with np.errstate(over="ignore"):  # the inverse of a tiny unit may overflow
             return np.asarray(np.minimum(by_t / self.unit / self.std, np.finfo(float).max))
 
     @property
     def is_affine(self) -> bool:
-        """Whether the map is a straight line, so that a Gaussian stays one."""
+        """Whether the map is a straight line, so that a Gaussian stays Gaussian."""
         return self.power == 1.0
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,7 +115,7 @@ class PowerMap(MonotoneMap):
 
     def _inner(self, y: ArrayLike) -> FloatArray:
         y = validate.as_floats("y", y)
-        largest = _LARGEST if self.signed else 1.0 / _LEAST  # a logarithm takes any size
+        largest = _LARGEST if self.signed else 1.0 / _LEAST  # a logarithm allows a wider range
         with np.errstate(over="ignore"):
             return np.clip((y / 2.0 - self.centre / 2.0) / self.unit * 2.0, -largest, largest)
 
@@ -126,7 +127,7 @@ class PowerMap(MonotoneMap):
         if self.signed:
             size = np.abs(t)
             return np.where(t >= 0.0, _raised(size, self.power), -_raised(size, 2.0 - self.power))
-        with np.errstate(divide="ignore"):  # with no low end the logarithm of 0 is met
+        with np.errstate(divide="ignore"):  # without a low end, the logarithm of 0 can occur
             return _box_cox(np.maximum(t, 0.0), self.power)
 
     def _curve_slope(self, t: FloatArray) -> FloatArray:
@@ -137,10 +138,10 @@ class PowerMap(MonotoneMap):
 
 
 def fit_map(outputs: Outputs | MonotoneMap | str, y: ArrayLike) -> MonotoneMap:
-    """Return the map, of the kind asked for, under which outcomes look most Gaussian.
+    """Return the map of the given kind under which the outcomes look most Gaussian.
 
-    One that is known already stays as it is. A tanh map cannot be told from outcomes alone: what is
-    returned is where its search starts.
+    A map passed as ``outputs`` is returned unchanged. A tanh map cannot be fitted from outcomes
+    alone: its fit, which needs the model, starts from the affine map returned here.
     """
     if isinstance(outputs, MonotoneMap):
         return outputs
@@ -158,55 +159,55 @@ def fit_map(outputs: Outputs | MonotoneMap | str, y: ArrayLike) -> MonotoneMap:
             power = 0.0 if kind is Outputs.LOG else _likely_power(t, False)
             inner = PowerMap(False, power, inner.centre, inner.unit)
     t = inner._inner(y)
-    # Box–Cox goes on to half the lowest, so that outcomes near zero are still told apart.
+    # Box–Cox extends to half the lowest outcome, so that it still separates outcomes near zero.
     low = float(t.min()) if inner.signed else max(0.5 * float(t.min()), _LEAST)
     inner = replace(inner, low=low, high=float(t.max()))
     raised = inner._raised(t)
     spread = float(raised.std())
     level = float(raised.mean())
-    # Outcomes that are all the same have no spread to divide by.
+    # Outcomes that are all equal have no spread to divide by.
     std = spread if spread > 1e-12 * max(1.0, abs(level)) else 1.0
     return replace(inner, mean=level, std=std)
 
 
 def _scaled(y: FloatArray) -> PowerMap:
-    """Return the affine map that takes the median to 0 and the middle half to about ±0.7."""
-    halves = y / 2.0  # so that no sum of two overflows
+    """Return the affine map that takes the median to 0 and the quartiles to about ±0.7."""
+    halves = y / 2.0  # so that no sum or difference of two overflows
     low, centre, high = np.quantile(penalties.scale_of(halves), [0.25, 0.5, 0.75])
     spread = high - low
-    # Rounding is relative to the quartiles: one outcome far away must not make them look equal.
-    if spread <= 1e-14 * max(abs(low), abs(high)):  # most are equal: go by the extremes
+    # Rounding is relative to the quartiles: one distant outcome must not make them look equal.
+    if spread <= 1e-14 * max(abs(low), abs(high)):  # most are equal: use the extremes
         size = float(np.abs(halves).max())
         spread = halves.max() - halves.min()
-        if spread <= 1e-14 * size:  # all are
+        if spread <= 1e-14 * size:  # all are equal
             spread = max(1.0, size)
     with np.errstate(over="ignore"):
         return PowerMap(centre=float(2.0 * centre), unit=_unit(spread / 0.6745))
 
 
 def _unit(value: float) -> float:
-    """Return a positive number that can divide: subnormal ones have an infinite inverse."""
+    """Return ``value`` clipped to normal floats: the inverse of a subnormal one is infinite."""
     return float(np.clip(value, np.finfo(float).tiny, np.finfo(float).max))
 
 
 def _positive(y: FloatArray) -> PowerMap:
-    """Return the affine map that makes outcomes positive; a mere scale where they are already."""
+    """Return the affine map that makes outcomes positive; no shift where they already are."""
     if y.min() > 0.0:
         return PowerMap(centre=0.0, unit=_unit(np.exp(np.mean(np.log(y)))))
     span = y.max() / 2.0 - y.min() / 2.0
     unit = _unit(span if span > 0.0 else max(1.0, float(np.abs(y).max())))
-    # A tenth of the half-span below the lowest: the logarithm tells outcomes near it apart.
+    # Put 0 a twentieth of the span below the lowest, so that the logarithm can separate the lowest.
     lowest = float(np.clip(y.min() / 2.0 - 0.05 * unit, *_HALF_RANGE))
     return PowerMap(centre=2.0 * lowest, unit=unit)
 
 
 _HALF_RANGE = (-np.finfo(float).max / 2.0, np.finfo(float).max / 2.0)
-_PRIOR_WIDTH = 1.0  # of the power around 1: a handful of outcomes says little about a tail
+_PRIOR_WIDTH = 1.0  # prior std of the power around 1: few outcomes say little about a tail
 _POWERS = np.linspace(-1.0, 3.0, 81)
 
 
 def _likely_power(t: FloatArray, signed: bool) -> float:
-    """Return the most probable power: Gaussian likelihood with the Jacobian, N(1, 1) before it."""
+    """Return the MAP power: Gaussian likelihood with the Jacobian, under the prior N(1, 1)."""
     if t.size < 3 or np.ptp(t) == 0.0:
         return 1.0
     powers = _POWERS[:, None]
@@ -224,7 +225,7 @@ def _likely_power(t: FloatArray, signed: bool) -> float:
 
 
 def _raised(t: FloatArray, power: ArrayLike) -> FloatArray:
-    """Return ((1 + t)^power − 1)/power for t ≥ 0; its limit log(1 + t) at power 0."""
+    """Return ((1 + t)^power − 1)/power for t ≥ 0, or its limit log(1 + t) at power 0."""
     return _box_cox(1.0 + t, power, np.log1p(t))
 
 
@@ -240,8 +241,8 @@ def _box_cox(t: ArrayLike, power: ArrayLike, log: FloatArray | None = None) -> F
 
 
 def _unraised(v: FloatArray, power: float, offset: float = 1.0) -> FloatArray:
-    """Return the t with ((offset + t)^power − 1)/power = v; +inf where v is beyond its range."""
-    from_log = np.expm1 if offset else np.exp  # neither loses the digits of a small t
+    """Return the t with ((offset + t)^power − 1)/power = v; +inf where v is out of range."""
+    from_log = np.expm1 if offset else np.exp  # either keeps the digits of a small t
     if power == 1.0:
         return v + (1.0 - offset)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):

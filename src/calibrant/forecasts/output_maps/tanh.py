@@ -1,10 +1,11 @@
-"""An output map with the freedom of a small network: a line and a few smooth steps (Snelson 2003).
+"""The tanh map of warped Gaussian processes (Snelson et al. 2003): a line plus smooth steps.
 
     g(y) = (r(t) − mean)/std,    t = (y − centre)/unit,
     r(t) = t + Σ heights·tanh(slopes·(t + shifts))
 
-It increases as long as heights and slopes are positive. Snelson's factor of the line is the
-standardisation's here: only the ratio of the steps to it matters.
+It increases as long as heights and slopes are positive. Snelson's factor of the linear term is left
+out, because standardisation fixes the overall scale: only the steps' heights relative to the line
+matter.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.output_maps.power import MonotoneMap
 
-_FURTHEST = 1e100  # units beyond which an outcome is simply far away
+_FURTHEST = 1e100  # values are clipped to this many units, so that nothing overflows
 
 
 @dataclass(frozen=True)
 class TanhMap(MonotoneMap):
-    """A line and some smooth steps.
+    """The output map of a warped GP (Snelson et al. 2003): a line plus smooth steps.
 
     Args:
-        heights, slopes: positive, one a step.
-        shifts: minus the places of the steps, in units.
-        centre, unit: what is subtracted from and divides an outcome first.
-        mean, std: of the outcomes after the steps.
+        heights, slopes: one per step; heights at least 0, slopes positive.
+        shifts: minus the positions of the steps, in units; one per step.
+        centre, unit: subtracted from an outcome, and dividing it, before the steps.
+        mean, std: of the outcomes after the steps; they standardise the result.
     """
 
     heights: tuple[float, ...]
@@ -52,10 +53,12 @@ class TanhMap(MonotoneMap):
         return cls(heights, slopes, shifts, centre, unit)
 
     def __post_init__(self) -> None:
-        for name in ("heights", "slopes", "shifts"):  # as lists they come out of JSON
+        for name in ("heights", "slopes", "shifts"):  # JSON returns them as lists
             object.__setattr__(self, name, tuple(float(v) for v in getattr(self, name)))
         if not len(self.heights) == len(self.slopes) == len(self.shifts):
-            raise ValueError("`heights`, `slopes` and `shifts` must be as many, one a step.")
+            raise ValueError(
+                "`heights`, `slopes` and `shifts` must have the same length, one value per step."
+            )
         validate.positive("slopes", self.slopes)
         validate.not_negative("heights", self.heights)
         validate.finite("shifts", self.shifts)
@@ -68,14 +71,14 @@ class TanhMap(MonotoneMap):
         return np.asarray((t + steps @ np.array(self.heights) - self.mean) / self.std)
 
     def slope(self, y: ArrayLike) -> FloatArray:
-        with np.errstate(over="ignore"):  # subnormal units have no inverse
+        with np.errstate(over="ignore"):  # the inverse of a tiny unit may overflow
             slope = self._bent(self._inner(y)) / self.unit / self.std
         return np.asarray(np.minimum(slope, np.finfo(float).max))
 
     def inverse(self, v: ArrayLike) -> FloatArray:
         goal = np.clip(np.asarray(v, dtype=float), -_FURTHEST, _FURTHEST) * self.std + self.mean
         reach = sum(self.heights)
-        low, high = goal - reach, goal + reach  # no step is higher than its height
+        low, high = goal - reach, goal + reach  # the steps add at most the sum of their heights
         heights, slopes, shifts = map(np.array, (self.heights, self.slopes, self.shifts))
         t = goal
         for step in range(200):
@@ -83,13 +86,13 @@ class TanhMap(MonotoneMap):
             low, high = np.where(risen < goal, t, low), np.where(risen > goal, t, high)
             newton = t - (risen - goal) / self._bent(t)
             settled = np.abs(newton - t) <= 1e-13 * np.maximum(1.0, np.abs(t))
-            # Newton's steps may run in circles around a sharp bend; halving the bracket does not.
+            # Newton's method may cycle around a sharp bend; bisection, every third step, does not.
             inside = settled | ((low < newton) & (newton < high) & (step % 3 > 0))
             t = np.where(inside, newton, 0.5 * (low + high))
             if settled.all():
                 break
         with np.errstate(over="ignore"):
-            # Halves, as the difference of the largest floats is not one.
+            # Computed on halves, because the difference of two large floats may overflow.
             y = (t * (self.unit / 2.0) + self.centre / 2.0) * 2.0
         return np.where(np.isinf(v), v, y)
 

@@ -1,4 +1,4 @@
-"""Correlation functions of points on the unit cube, with their derivatives."""
+"""Kernels: correlation functions of points on the unit cube, with their derivatives."""
 
 from calibrant.models.kernels.additive import Additive
 from calibrant.models.kernels.base import Kernel

@@ -1,9 +1,11 @@
-"""A kernel of a function's level, of effects of single inputs, and of all inputs together.
+"""An additive kernel (Duvenaud, Nickisch and Rasmussen 2011), with an unknown constant level.
 
 Most functions that people minimise are partly sums: each parameter has an effect of its own, and
-some interact. With a few dozen outcomes in ten dimensions the effects can be told, the rest hardly.
-How much of each there is, is learned. So is the level around which the function moves: a search
-evaluates mostly where it is low, and the mean of its outcomes is not what to expect elsewhere.
+some interact. A few dozen outcomes in ten dimensions can determine the single effects, but hardly
+the interactions. Of the paper's orders of interaction only two are used, single inputs and all
+inputs together, and their proportion is learned. The level around which the function moves is
+inferred too: a search evaluates mostly where the function is low, so the mean of its outcomes is
+not what to expect elsewhere.
 """
 
 from __future__ import annotations
@@ -21,17 +23,17 @@ from calibrant.models.kernels.stationary import Matern52, Periodic, Stationary
 
 @dataclass(frozen=True)
 class Additive(Kernel):
-    """level + (whole + odds · mean of effects) / (1 + odds).
+    """An additive kernel (Duvenaud et al. 2011): level + (whole + odds · mean effect)/(1 + odds).
 
-    The whole is a kernel of all inputs, with its own lengthscales; an effect the same kernel of one
-    input, and all effects share a lengthscale.
+    The whole is a kernel of all inputs, with its own lengthscales. An effect is the same kernel of
+    a single input; all effects share one lengthscale, and their mean counts with learned odds.
 
     Args:
-        per_dimension: as of any kernel; of the whole.
-        categorical: as of any kernel.
+        per_dimension: as for any kernel; it applies to the whole.
+        categorical: as for any kernel.
         whole: the class of the kernel.
-        level: variance of the level, relative to the function's around it. With 0 the level is
-            known: it is the mean of the outcomes.
+        level: variance of the level, relative to the variance of the function around it. With 0
+            the level is fixed at the mean of the outcomes.
     """
 
     whole: type[Stationary] = Matern52
@@ -53,7 +55,7 @@ class Additive(Kernel):
         n, dim = X.shape
         if dim == 1:
             return self._raised(self._whole.on_itself(X))
-        below = np.tril_indices(n, -1)  # correlations are symmetric: half of them is enough
+        below = np.tril_indices(n, -1)  # correlations are symmetric, so half of them suffice
         squared = np.empty((dim, below[0].size))
         for i in range(dim):
             squared[i] = self._distances(X[:, i], X[:, i], i)[0][below]
@@ -62,8 +64,8 @@ class Additive(Kernel):
             of_whole = self._inverse_lengthscales(theta, dim) ** 2
             of_effect, share = np.exp(-2.0 * theta[-2]), _share(theta)
             whole, slope_whole = self.whole.profile(of_whole @ squared)
-            # One effect after the other, and only their sums are kept: memory that stays in the
-            # cache, where fresh memory for all of them would cost more than the arithmetic.
+            # One effect at a time, and only sums are kept, so that memory stays in the cache:
+            # new memory for all effects would cost more than the arithmetic.
             effects, moved = np.zeros((2, below[0].size))
             for row in squared:
                 effect, slope = self.whole.profile(of_effect * row)
@@ -119,7 +121,7 @@ class Additive(Kernel):
         return np.full(x.shape[0], 1.0 + self.level), np.zeros_like(x)
 
     def _raised(self, forward: OnItself) -> OnItself:
-        """Return a function of correlations with the level added."""
+        """Return the function with the level added to its correlations."""
 
         def raised(x: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
             C, pullback = forward(x)
@@ -134,7 +136,7 @@ class Additive(Kernel):
     def _distances(
         self, a: FloatArray, b: FloatArray, column: int
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Return squared distances of values of one input, and differences where it is a number."""
+        """Return squared distances of one input's values, and differences if it is numeric."""
         if column in self.categorical:
             return np.not_equal.outer(a, b).astype(float), None
         difference = np.subtract.outer(a, b)
@@ -142,5 +144,5 @@ class Additive(Kernel):
 
 
 def _share(theta: FloatArray) -> float:
-    """Return the share of the effects: odds / (1 + odds)."""
+    """Return the share of the effects, odds / (1 + odds)."""
     return float(1.0 / (1.0 + np.exp(-theta[-1])))

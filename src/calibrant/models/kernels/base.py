@@ -1,9 +1,9 @@
-"""Covariance functions with their derivatives.
+"""The interface of kernels, and the notation of their derivatives.
 
-Every kernel here is a *correlation* C with C(x, x) of order one; the Gaussian process multiplies it
-by a signal variance and adds noise. Derivatives are pulled back: where the caller knows ∂loss/∂C,
-the kernel returns ∂loss/∂parameters (of a symmetric ∂loss/∂C) or ∂loss/∂x, by matrix products of
-size n² and without any array of size n²·d.
+Every kernel is a *correlation* C with C(x, x) of order one; the Gaussian process multiplies it by a
+signal variance and adds noise. Derivatives are pullbacks (reverse mode): given ∂loss/∂C, a kernel
+returns ∂loss/∂parameters (for a symmetric ∂loss/∂C) or ∂loss/∂x, by matrix products of size n² and
+without any array of size n²·d.
 
 =========  ==========================================================================
 symbol     meaning
@@ -11,7 +11,7 @@ symbol     meaning
 ``X``      (n, d) inputs on the unit cube
 ``theta``  natural logarithms of the kernel's parameters
 ``Z``      (n, D) positions of the inputs, in units of their lengthscales
-``r2``     squared distance of rows of Z, plus 1/ℓ² for each category that differs
+``r2``     squared distance between rows of Z, plus 1/ℓ² per category that differs
 =========  ==========================================================================
 """
 
@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 from calibrant.core.typing import FloatArray
 
-# theta -> (C of the rows among themselves, pullback of ∂loss/∂C to theta)
+# theta -> (C(X, X), pullback of ∂loss/∂C to theta)
 OnItself = Callable[[FloatArray], tuple[FloatArray, Callable[[FloatArray], FloatArray]]]
 
-# x (m, d) -> (C of x with the inputs (m, n), pullback of ∂loss/∂C to x)
+# x (m, d) -> (C(x, X), (m, n), pullback of ∂loss/∂C to x)
 WithInputs = Callable[[FloatArray], tuple[FloatArray, Callable[[FloatArray], FloatArray]]]
 
 CENTRE = 0.5  # of the unit cube: differences of small numbers lose fewer digits
@@ -40,15 +40,15 @@ class Kernel(ABC):
     """A correlation function of points on the unit cube.
 
     Args:
-        per_dimension: one lengthscale for each input, or a single one for all.
-        categorical: columns whose values are labels: equal or different, nothing in between.
+        per_dimension: whether each input has its own lengthscale (ARD), or all share one.
+        categorical: columns of labels, which are either equal or different.
     """
 
     per_dimension: bool = False
     categorical: tuple[int, ...] = ()
 
     def parameter_names(self, dim: int) -> list[str]:
-        """Return one name for each entry of ``theta``."""
+        """Return one name per entry of ``theta``."""
         return [f"lengthscale{i}" for i in range(dim)] if self.per_dimension else ["lengthscale"]
 
     @abstractmethod
@@ -61,7 +61,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def diagonal(self, theta: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return C(x, x) for each row of x, and its gradient by x."""
+        """Return C(x, x) for each row of x, and its gradient with respect to x."""
 
     def _inverse_lengthscales(self, theta: FloatArray, dim: int) -> FloatArray:
         if self.per_dimension:
@@ -69,7 +69,7 @@ class Kernel(ABC):
         return np.full(dim, np.exp(-theta[0]))
 
     def _per_parameter(self, per_column: FloatArray) -> FloatArray:
-        """Sum a gradient by the columns' log-lengthscales into one by ``theta``."""
+        """Turn a gradient per column's log-lengthscale into one per entry of ``theta``."""
         return per_column if self.per_dimension else per_column.sum(keepdims=True)
 
     def _numeric(self, dim: int) -> NDArray[np.intp]:

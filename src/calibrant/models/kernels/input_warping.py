@@ -1,9 +1,9 @@
-"""Inputs bent by a learned map before a kernel sees them (Snoek et al. 2014).
+"""Input warping (Snoek et al. 2014): a learned Kumaraswamy map of each input before the kernel.
 
-A function that is busy at one end of a range and flat at the other is not stationary; seen through
-the right map it is. The map of each coordinate is the Kumaraswamy distribution's,
-``w(x) = 1 − (1 − xᵃ)ᵇ``, with a and b learned beside the kernel's own parameters; a = b = 1 is the
-identity.
+A function that varies fast at one end of a range and slowly at the other is not stationary, but may
+be so after a map of its inputs. The map of each coordinate is the CDF of a Kumaraswamy
+distribution, ``w(x) = 1 − (1 − xᵃ)ᵇ``, with a and b fitted together with the kernel's own
+parameters; a = b = 1 is the identity.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from calibrant.core.typing import FloatArray
 from calibrant.models.kernels.base import Kernel, OnItself, WithInputs
 from calibrant.models.kernels.stationary import Matern52
 
-_EDGE = 1e-9  # slopes of w may be infinite at 0 and 1
+_EDGE = 1e-9  # inputs keep this distance from 0 and 1, where slopes of w may be infinite
 
 
 @dataclass(frozen=True)
 class Kumaraswamy(Kernel):
-    """A kernel of warped inputs.
+    """Kumaraswamy input warping (Snoek et al. 2014): a kernel of warped inputs.
 
-    Categories are left as they are. ``per_dimension`` is the inner kernel's to say.
+    Categories are not warped. ``per_dimension`` is a setting of the inner kernel.
 
     Args:
-        kernel: the correlation function of what the inputs are mapped to.
+        kernel: the correlation function of the warped inputs.
     """
 
     kernel: Kernel = field(default_factory=Matern52)
@@ -35,7 +35,7 @@ class Kumaraswamy(Kernel):
     def __post_init__(self) -> None:
         if isinstance(self.per_dimension, Kernel):
             raise TypeError(
-                f"The inner kernel is given by name: Kumaraswamy(kernel={self.per_dimension!r})."
+                f"Pass the inner kernel by name: Kumaraswamy(kernel={self.per_dimension!r})."
             )
         if not self.categorical:
             object.__setattr__(self, "categorical", self.kernel.categorical)
@@ -85,14 +85,14 @@ class Kumaraswamy(Kernel):
         return replace(self.kernel, categorical=self.categorical)
 
     def _parts(self, theta: FloatArray, dim: int) -> tuple[FloatArray, FloatArray]:
-        """Return the inner kernel's parameters, and a and b, (2, number of numeric columns)."""
+        """Return the inner kernel's parameters, and a and b as (2, number of numeric columns)."""
         size = len(self._inner.parameter_names(dim))
         return theta[:size], np.exp(theta[size:]).reshape(2, -1)
 
     def _warp(
         self, X: FloatArray, powers: FloatArray
     ) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray]]:
-        """Return w(X), its slope, and its derivatives by log a and log b in numeric columns."""
+        """Return w(X), its slope, and its derivatives by log a and log b for numeric columns."""
         columns = self._numeric(X.shape[1])
         a, b = powers
         x = np.clip(X[:, columns], _EDGE, 1.0 - _EDGE)

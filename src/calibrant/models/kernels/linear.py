@@ -1,4 +1,4 @@
-"""A kernel of planes."""
+"""The linear kernel, whose functions are planes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calibrant.models.kernels.base import CENTRE, Kernel, OnItself, WithInputs
 
 
 class Linear(Kernel):
-    """1 + Σ (x − ½)(x′ − ½)/ℓ², and 1/ℓ² for each category that agrees: planes."""
+    """The linear kernel, 1 + Σ (x − ½)(x′ − ½)/ℓ², plus 1/ℓ² per category that agrees."""
 
     def on_itself(self, X: FloatArray) -> OnItself:
         dim = X.shape[1]

@@ -1,4 +1,4 @@
-"""Kernels that are functions of distance: RBF, Matérn, and the RBF on circles."""
+"""Stationary kernels, which depend on distance alone: RBF, Matérn and periodic."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calibrant.models.kernels.base import CENTRE, Kernel, OnItself, WithInputs
 
 
 class Positions(NamedTuple):
-    """Where inputs lie, in lengthscales; column j belongs to input j modulo their number."""
+    """Positions of inputs, in lengthscales; column j belongs to input j mod their number."""
 
     Z: FloatArray  # (n, D)
     by_input: FloatArray  # ∂Z/∂input, (n, D) or (D,)
@@ -21,12 +21,12 @@ class Positions(NamedTuple):
 
 
 class Stationary(Kernel):
-    """A function of distance alone."""
+    """A kernel that depends on the distance of points alone."""
 
     @staticmethod
     @abstractmethod
     def profile(r2: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray]]:
-        """Return φ(r²), and a function for its derivative by r²."""
+        """Return φ(r²), and a function that returns its derivative by r²."""
 
     def _positions(self, theta: FloatArray, x: FloatArray, inverse: FloatArray) -> Positions:
         return Positions(x * inverse, inverse)
@@ -68,7 +68,7 @@ class Stationary(Kernel):
     def with_inputs(self, theta: FloatArray, X: FloatArray) -> WithInputs:
         dim = X.shape[1]
         columns = self._numeric(dim)
-        plain = columns.size == dim  # no categories to step around
+        plain = columns.size == dim  # there are no categories to leave out
         inverse = self._inverse_lengthscales(theta, dim)
         Z = self._positions(theta, X[:, columns] - CENTRE, inverse[columns]).Z
         squares, turned = (Z * Z).sum(axis=1), -2.0 * Z.T
@@ -102,7 +102,7 @@ class Stationary(Kernel):
 
 
 class RBF(Stationary):
-    """exp(−r²/2): infinitely smooth."""
+    """The RBF (squared exponential) kernel exp(−r²/2): infinitely smooth."""
 
     @staticmethod
     def profile(r2: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray]]:
@@ -111,7 +111,7 @@ class RBF(Stationary):
 
 
 class Matern32(Stationary):
-    """(1 + √3 r)·exp(−√3 r): once differentiable."""
+    """The Matérn-3/2 kernel (1 + √3 r)·exp(−√3 r): once differentiable."""
 
     @staticmethod
     def profile(r2: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray]]:
@@ -121,11 +121,11 @@ class Matern32(Stationary):
 
 
 class Matern52(Stationary):
-    """(1 + √5 r + 5r²/3)·exp(−√5 r): twice differentiable."""
+    """The Matérn-5/2 kernel (1 + √5 r + 5r²/3)·exp(−√5 r): twice differentiable."""
 
     @staticmethod
     def profile(r2: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray]]:
-        # In place: fresh memory costs more than the arithmetic does.
+        # In place, because new memory costs more than the arithmetic.
         linear = 5.0 * r2
         np.sqrt(linear, out=linear)  # r
         decay = np.negative(linear)
@@ -144,7 +144,10 @@ class Matern52(Stationary):
 
 
 class Periodic(RBF):
-    """exp(−2 Σ sin²(π(x − x′)/period)/ℓ²): the RBF kernel on circles, one period for all inputs."""
+    """The periodic kernel exp(−2 Σ sin²(π(x − x′)/period)/ℓ²), with one period for all inputs.
+
+    It is the RBF kernel of points on circles, one circle per input.
+    """
 
     def parameter_names(self, dim: int) -> list[str]:
         return [*super().parameter_names(dim), "period"]
@@ -159,7 +162,7 @@ class Periodic(RBF):
 
 
 def _by_input(by_position: FloatArray, inputs: int) -> FloatArray:
-    """Sum what belongs to the same input; on a circle each has two positions."""
+    """Sum the columns that belong to the same input, which has two positions on a circle."""
     if by_position.shape[-1] == inputs:
         return by_position
     copies = by_position.shape[-1] // max(1, inputs)
