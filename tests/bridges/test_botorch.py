@@ -53,7 +53,7 @@ from calibrant.bridges.botorch import (  # noqa: E402
     CalibratedPosterior,
     CalibratedUpperConfidenceBound,
     loo_scores,
-    private,  # noqa: E402
+    private,
     scores,
 )
 from calibrant.bridges.botorch.torch_residual import TorchResiduals  # noqa: E402

@@ -48,7 +48,7 @@ from calibrant.models.protocol import Posterior
 _REFIT_GROWTH = 0.05
 
 # Up to so many outcomes, hyper-parameters are looked for afresh: there are several hills, and a
-# search that goes on from its last ones is stuck with what it believed early on.
+# search that continues from its last ones is stuck with what it believed early on.
 _FORGETFUL = 100
 
 _SMALLEST_VARIANCE = 1e-12  # of the signal's: rounding may make a variance negative

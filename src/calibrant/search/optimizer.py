@@ -97,7 +97,7 @@ class Optimizer:
 
     def tell(self, x: ArrayLike, y: float) -> None:
         """Learn the outcome of an evaluation; NaN or ±inf: it failed, and is avoided now."""
-        point = np.array(validate.finite("x", x))  # a copy: the caller may go on with the array
+        point = np.array(validate.finite("x", x))  # a copy: the caller may change the array
         if point.shape != (self._cube.dim,):
             raise ValueError(
                 f"`x` must have shape ({self._cube.dim},), but got shape {point.shape}."

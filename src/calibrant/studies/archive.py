@@ -65,7 +65,7 @@ class Stored(NamedTuple):
     """A suggestion as it is kept with its trial."""
 
     params: dict[str, float]  # internal values
-    forecasts: tuple[Forecast, ...]  # one an objective, to be minimised; none in the first design
+    forecasts: tuple[Forecast, ...]  # one per objective, minimised; none in the initial design
     signs: tuple[float, ...]  # that objectives had then; none where an earlier version stored it
 
 
@@ -249,7 +249,7 @@ class Archive:
         return replace(history, extrapolated=self._extrapolated(pruned, told))
 
     def _extrapolated(self, pruned: Sequence[int], known: Sequence[int]) -> FloatArray:
-        """Return what the last reports of some trials foretell of their outcomes, and its std.
+        """Return what the last reports of some trials extrapolate to, and the std of that.
 
         What came after a report at that step, in trials that finished, is expected to come. Where
         too few have reported then, an outcome is no better than the middle one, and uncertain.
