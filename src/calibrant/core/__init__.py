@@ -1,7 +1,7 @@
 """The foundation: the array type, input checks, the normal distribution and the unit cube.
 
-Owns: the array type, the form of error messages, special functions of the normal distribution, and
-the unit cube that a search runs on.
+Owns: the array type, the form of error messages, special functions of the normal distribution,
+which outcomes are penalties, and the unit cube that a search runs on.
 May use: NumPy and SciPy.
 Public names: :class:`Axis`, :class:`Cube`.
 """
