@@ -484,13 +484,13 @@ def test_what_is_not_supported_is_said(settings, message):
         ),
         (
             RangeParameter("p", ParameterType.INT, 1, 9, is_fidelity=True, target_value=9),
-            "`p` is one of fidelity",
+            "`p` is a fidelity",
         ),
         (
             ChoiceParameter(
                 "p", ParameterType.INT, [0, 1], True, is_task=True, target_value=1, sort_values=True
             ),
-            "`p` is one of task",
+            "`p` is a task",
         ),
     ],
 )
@@ -501,7 +501,7 @@ def test_parameters_that_are_not_supported(parameter, message):
 
 
 def test_arguments_are_checked_at_once():
-    with pytest.raises(TypeError, match="`sampler` must come alone, but got seed"):
+    with pytest.raises(TypeError, match="`sampler` must come without other settings, but got seed"):
         CalibratedNode(sampler=calibrant.CalibratedSampler(), seed=1)
     with pytest.raises(ValueError, match="n_startup_trials >= 0"):
         CalibratedNode(n_startup_trials=-1)

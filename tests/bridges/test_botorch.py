@@ -694,7 +694,7 @@ def test_scores_leave_the_model_as_it_was():
     X, Y = points(9, 2), points(9, 2).sum(dim=-1, keepdim=True)
     model = SingleTaskGP(X, Y, outcome_transform=Standardize(1))
     model.train()
-    watched = list(model.named_modules())
+    watched = [(name, module.training) for name, module in model.named_modules()]
     transform = model.outcome_transform
     seen = []
 
@@ -707,5 +707,5 @@ def test_scores_leave_the_model_as_it_was():
     scores(model, points(3, 2, seed=4), points(3, 1, seed=5))
     assert not seen
     assert model.outcome_transform is transform
-    assert [name for name, _ in model.named_modules()] == [name for name, _ in watched]
-    assert all(module.training for module in model.modules())
+    assert [(name, module.training) for name, module in model.named_modules()] == watched
+    assert model.training

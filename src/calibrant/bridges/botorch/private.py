@@ -6,7 +6,6 @@ versions.
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from botorch.models.model import Model
@@ -59,10 +58,14 @@ def without_outcome_transform(model: Model) -> tuple[Model, Any]:
 
 
 def _copied(module: nn.Module, known: dict[int, nn.Module]) -> Any:
-    """Return a copy of a module and of those inside it; one that occurs twice is copied once."""
+    """Return a copy of a module and of those inside it; one that occurs twice is copied once.
+
+    By hand, as the copy that ``copy.copy`` makes of a GPyTorch kernel shares its attributes with it.
+    """
     if id(module) not in known:
-        twin = known[id(module)] = copy.copy(module)
-        twin._modules = {
+        twin = known[id(module)] = object.__new__(type(module))
+        twin.__dict__.update(module.__dict__)
+        twin.__dict__["_modules"] = {
             name: None if part is None else _copied(part, known)
             for name, part in module._modules.items()
         }
