@@ -60,7 +60,7 @@ def without_outcome_transform(model: Model) -> tuple[Model, Any]:
 def _copied(module: nn.Module, known: dict[int, nn.Module]) -> Any:
     """Return a copy of a module and of those inside it; one that occurs twice is copied once.
 
-    By hand, as the copy that ``copy.copy`` makes of a GPyTorch kernel shares its attributes with it.
+    By hand: a GPyTorch kernel and its ``copy.copy`` share their attributes.
     """
     if id(module) not in known:
         twin = known[id(module)] = object.__new__(type(module))
