@@ -116,10 +116,10 @@ def _add_snapshot(
     add("evaluated", x[:-1], y[:-1], mode="markers", marker=dots)
     chosen = {"color": _ORANGE, "size": 12, "symbol": "triangle-up"}
     add("chosen next", x[-1:], y[-1:], mode="markers", marker=chosen)
+    learned = f"std × {float(belief.residual.std()):.2f}<br>best {y[:-1].min():.2f}"
     figure.add_annotation(
         x=0.03, y=0.97, xref="x domain", yref="y domain", showarrow=False, align="left",
-        text=f"std × {float(belief.shape.std()):.2f}<br>best {y[:-1].min():.2f}".replace("-", "−"),
-        row=row, col=column,
+        text=learned.replace("-", "−"), row=row, col=column,
     )  # fmt: skip
 
 

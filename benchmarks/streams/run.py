@@ -153,7 +153,7 @@ def _updater(task: dict, past: np.ndarray):
 
             def update(z):
                 state[0] = state[0].update_scores([z])
-                return state[0].shape
+                return state[0].residual
 
             return update
         case "crepes":

@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.paper import __main__ as command
-from benchmarks.paper import experiments, sections, tasks, texts, theorem
+from benchmarks.paper import charts, experiments, sections, tasks, texts, theorem
 from benchmarks.paper.__main__ import app
 from benchmarks.paper.experiments import CALIBRATED, EXPERIMENTS, RAW, Block, Experiment
 from benchmarks.paper.metrics import estimate
 from benchmarks.paper.page import markdown, write_page
 from benchmarks.paper.records import Records
 from benchmarks.paper.run import run_missing
+from benchmarks.paper.search import explore
 from benchmarks.paper.section import Section
 from benchmarks.paper.setups import Setup
 from benchmarks.paper.verdicts import (
@@ -222,6 +223,14 @@ def test_where_no_search_is_stuck_nothing_can_be_freed():
     }
     section = sections._forrester("forrester", EXPERIMENTS["forrester"], {"part": found})
     assert section.verdict == "No verdict: of 2 uncalibrated searches none got stuck."
+
+
+def test_snapshots_show_what_was_believed_at_some_steps():
+    searched = explore(TINY, seed=0)
+    figure = charts.snapshots(TINY, {RAW: searched})
+    texts = [a.text for a in figure.layout.annotations if a.text.startswith("std ×")]
+    scales = [searched.beliefs[s - TINY.initial - 1].residual.std() for s in charts.STEPS]
+    assert [t.split("<br>")[0] for t in texts] == [f"std × {float(s):.2f}" for s in scales]
 
 
 # ---- the command

@@ -1,0 +1,15 @@
+"""The Forrester benchmark: its picture can be drawn from a search."""
+
+from benchmarks.forrester import draw
+from benchmarks.forrester.problem import search
+from plotly.subplots import make_subplots
+
+
+def test_a_panel_shows_what_was_believed_at_a_step():
+    searched = search(*draw.SEARCH, "default", seed=0, until_found=False)
+    figure = make_subplots(rows=1, cols=1)
+    draw.add_panel(figure, 1, 1, searched, step=5)
+    names = {trace.name for trace in figure.data}
+    assert {"80 % interval", "true function", "evaluated", "chosen next"} <= names
+    scale = searched.belief(5).residual.std()
+    assert figure.layout.annotations[0].text.startswith(f"std × {scale:.2f}<br>best ")
