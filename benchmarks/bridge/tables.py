@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.bridge import RESULTS
-from benchmarks.peers.lines import read_lines
+from benchmarks.kit.lines import read_lines
 
 PAGE = Path(__file__).parent / "README.md"
 

@@ -1,4 +1,4 @@
-"""Run the searches; results are JSON lines, one a search, and a finished search is not repeated.
+"""Run the searches; results are JSON lines, one per search, and a finished search is not repeated.
 
     python -m benchmarks.forrester.run
 
@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.forrester.problem import LEVELS, MODELS, WAYS, search, settings
+from benchmarks.kit.lines import append, read_lines, rewrite
 
 RESULTS = Path(__file__).parent / "results"
 SEARCHES = RESULTS / "searches.jsonl"
@@ -37,7 +38,7 @@ def main() -> None:
                 print(f"{model}, level {level}, {way}", flush=True)
                 for seed in SEEDS:
                     if (model, level, way, seed) not in done:
-                        append(model, level, way, seed)
+                        keep(model, level, way, seed)
 
 
 def forget_outdated() -> None:
@@ -50,11 +51,11 @@ def forget_outdated() -> None:
             for result in load()
             if all(then[kind].get(result[kind]) == now[kind].get(result[kind]) for kind in now)
         ]
-        SEARCHES.write_text("".join(line(result) for result in kept))
+        rewrite(SEARCHES, kept)
     SETTINGS.write_text(json.dumps(now, indent=2) + "\n")
 
 
-def append(model: str, level: float, way: str, seed: int) -> None:
+def keep(model: str, level: float, way: str, seed: int) -> None:
     x, y, bound = searched = search(model, level, way, seed)
     lower = [
         float(bound.lower(belief, point)[0])
@@ -70,17 +71,11 @@ def append(model: str, level: float, way: str, seed: int) -> None:
         "x": np.round(x, 6).tolist(),
         "y": np.round(y, 6).tolist(),
     }
-    with SEARCHES.open("a") as file:
-        file.write(line(result))
-
-
-def line(result: dict) -> str:
-    return json.dumps(result, separators=(",", ":")) + "\n"
+    append(SEARCHES, result)
 
 
 def load() -> list[dict]:
-    lines = SEARCHES.read_text().splitlines() if SEARCHES.exists() else []
-    return [json.loads(text) for text in lines]
+    return list(read_lines(SEARCHES))
 
 
 if __name__ == "__main__":

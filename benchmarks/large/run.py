@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.kit.lines import append, read_lines
 from benchmarks.peers.adapters.worker import from_unit
-from benchmarks.peers.lines import append, read_lines
 from benchmarks.peers.suite import TASKS
 from calibrant import Optimizer
 from calibrant.cli.terminal import progress_bar
@@ -69,8 +69,7 @@ def execute(name: str, n: int, most: int, seed: int) -> dict:
 
 
 def main() -> None:
-    known = read_lines(RESULTS) if RESULTS.exists() else ()
-    done = {tuple(row[key] for key in KEYS) for row in known}
+    done = {tuple(row[key] for key in KEYS) for row in read_lines(RESULTS)}
     every = itertools.product(PROBLEMS, SIZES, LIMITS, SEEDS)
     plan = sorted((run for run in every if run not in done), key=lambda run: run[3])
     with progress_bar() as bar:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.kit.lines import read_lines
 from benchmarks.large.run import ASKS, LIMITS, PROBLEMS, RESULTS, SEEDS, SIZES
 from benchmarks.paper.metrics import estimate, paired_p
-from benchmarks.peers.lines import read_lines
 from benchmarks.peers.suite import TASKS
 from calibrant.models import GaussianProcess
 

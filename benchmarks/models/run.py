@@ -13,8 +13,8 @@ import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
+from benchmarks.kit.lines import append, read_lines
 from benchmarks.models.families import FAMILIES, PROBLEMS, search
-from benchmarks.peers.lines import append, read_lines
 
 RESULTS = Path(__file__).parent / "results"
 REPETITIONS = 20
@@ -40,8 +40,7 @@ def main() -> None:
     given = parser.parse_args()
     plan = []
     for family in given.families:
-        file = path(family, given.folder)
-        known = read_lines(file) if file.exists() else ()
+        known = read_lines(path(family, given.folder))
         done = {(row["problem"], row["calibrated"], row["seed"]) for row in known}
         plan += [
             (family, problem, calibrated, seed)

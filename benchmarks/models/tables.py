@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.kit.lines import read_lines
 from benchmarks.models.families import BUDGET, FAMILIES, PROBLEMS, TASKS
 from benchmarks.models.run import REPETITIONS, path
 from benchmarks.paper.metrics import paired_p
-from benchmarks.peers.lines import read_lines
 from calibrant.evaluation.metrics import calibration_score
 
 PAGE = Path(__file__).parent / "README.md"
@@ -38,8 +38,7 @@ trees, or by ten-fold cross-validation). The BoTorch rows are BoTorch's own loop
 def main() -> None:
     rows, verdicts = [], []
     for family in FAMILIES:
-        file = path(family)
-        found = list(read_lines(file)) if file.exists() else []
+        found = list(read_lines(path(family)))
         for problem in PROBLEMS:
             row = compare([r for r in found if r["problem"] == problem], problem)
             if row is None:

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.lines import append, read_lines
+from benchmarks.kit.lines import append, read_lines
 from benchmarks.peers.rivals import RIVALS, Rival, Run, plan
 from benchmarks.peers.suite import TASKS
 from calibrant.cli.terminal import progress_bar

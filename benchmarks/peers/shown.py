@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.lines import append, read_lines
+from benchmarks.kit.lines import append, read_lines
 from benchmarks.peers.suite import SUITE, TASKS
 from benchmarks.peers.variants import PAIRS, forecasts, search
 from calibrant import GaussianRecalibrator, OnlineRecalibrator
@@ -86,7 +86,7 @@ def section() -> str:
 
 
 def load() -> list[dict[str, Any]]:
-    return list(read_lines(RESULTS)) if RESULTS.exists() else []
+    return list(read_lines(RESULTS))
 
 
 HEAD = f"""\

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.lines import append, read_lines
+from benchmarks.kit.lines import append, read_lines
 from benchmarks.peers.run import FIRST
 from benchmarks.peers.suite import SUITE, TASKS
 from calibrant import CalibratedSampler, GaussianRecalibrator
@@ -140,9 +140,7 @@ def _scores(forecasts: Iterable[tuple[Forecast, float]]) -> dict[str, list[float
 
 def load(name: str) -> Iterator[dict[str, Any]]:
     """Yield the results of a variant."""
-    path = _path(name)
-    if path.exists():
-        yield from read_lines(path)
+    yield from read_lines(_path(name))
 
 
 def _path(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""Time one ask after n tells; results are JSON lines, one a measurement.
+"""Time one ask after n tells; results are JSON lines, one per measurement.
 
     python -m benchmarks.speed.run
 
@@ -19,6 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+
+from benchmarks.kit.lines import append, read_lines
 
 RESULTS = Path(__file__).parent / "results" / "speed.jsonl"
 SIZES = (10, 30, 100, 200, 500, 1000)
@@ -45,19 +47,17 @@ def main() -> None:
     tasks += [{"part": "refit", "n": n} for n in SIZES[2:]]
     tasks += [{"part": "overhead", "n": n} for n in OVERHEAD_SIZES]
     tasks += [{"part": "import", "repetition": r} for r in range(7)]
-    done = set()
-    if RESULTS.exists():
-        for line in RESULTS.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            done.add(json.dumps({key: row[key] for key in row if key in TASK_KEYS}))
+    done = {
+        json.dumps({key: row[key] for key in row if key in TASK_KEYS})
+        for row in read_lines(RESULTS)
+    }
     for task in tasks:
         if json.dumps(task) in done:
             continue
         child = [sys.executable, "-m", "benchmarks.speed.run", json.dumps(task)]
         printed = subprocess.check_output(child, env=os.environ | ONE_THREAD, text=True)
         row = task | json.loads(printed.splitlines()[-1])
-        with RESULTS.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        append(RESULTS, row)
         print(row, flush=True)
 
 

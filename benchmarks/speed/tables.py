@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import json
 from pathlib import Path
 
 import numpy as np
+
+from benchmarks.kit.lines import read_lines
 
 HERE = Path(__file__).parent
 SYSTEMS = ("calibrant", "calibrant uncalibrated", "Optuna GPSampler", "BoTorch log-EI")
@@ -58,8 +59,7 @@ runs what is missing in `results/speed.jsonl` and writes this page. Delete the f
 
 
 def main() -> None:
-    lines = (HERE / "results" / "speed.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
+    rows = list(read_lines(HERE / "results" / "speed.jsonl"))
     asks = [row for row in rows if row["part"] == "ask"]
     sizes = sorted({row["n"] for row in asks})
     median = {

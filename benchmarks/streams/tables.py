@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.kit.lines import read_lines
 from benchmarks.streams.methods import LEVELS, METHODS
 from benchmarks.streams.run import RATES, RESULTS
 from benchmarks.streams.streams import STREAMS
@@ -201,8 +200,7 @@ def mark(value: float) -> str:
 
 
 def load(name: str) -> list[dict]:
-    lines: Iterable[str] = (RESULTS / name).read_text().splitlines()
-    return [json.loads(line) for line in lines]
+    return list(read_lines(RESULTS / name))
 
 
 if __name__ == "__main__":

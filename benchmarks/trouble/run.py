@@ -20,7 +20,7 @@ import numpy as np
 import optuna
 from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
 
-from benchmarks.peers.lines import append, read_lines
+from benchmarks.kit.lines import append, read_lines
 from benchmarks.trouble.tasks import TASKS, Failure, regret
 from calibrant import CalibratedSampler
 from calibrant.cli.terminal import progress_bar
@@ -40,8 +40,7 @@ Run = tuple[str, str, int]  # system, task, seed
 
 
 def results() -> dict[Run, dict[str, Any]]:
-    known = read_lines(RESULTS) if RESULTS.exists() else ()
-    return {(r["system"], r["task"], r["seed"]): r for r in known}
+    return {(r["system"], r["task"], r["seed"]): r for r in read_lines(RESULTS)}
 
 
 def first_points(name: str, seed: int) -> list[dict[str, Any]]:

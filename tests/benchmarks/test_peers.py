@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from benchmarks.peers import evidence, held_out, regret, run
 from benchmarks.peers.adapters.worker import active, from_unit
-from benchmarks.peers.lines import append, read_lines
 from benchmarks.peers.rivals import RIVALS, Part, Rival, Run, plan
 from benchmarks.peers.suite import HELD_OUT, SUBSET, SUITE, TASKS
 from benchmarks.peers.tasks import choice, integer, real, when
@@ -115,19 +114,6 @@ def test_noise_is_told_and_not_judged_by():
     evaluations = [task.evaluate({"x1": 1.0, "x2": 2.0}, np.random.default_rng(s)) for s in (0, 1)]
     assert evaluations[0].mean == evaluations[1].mean
     assert evaluations[0].outcome != evaluations[1].outcome
-
-
-def test_a_line_that_was_cut_off_is_dropped_and_written_again(tmp_path):
-    path = tmp_path / "x.jsonl"
-    append(path, {"a": 1})
-    with path.open("a") as file:
-        file.write('{"a": 2')
-    assert list(read_lines(path)) == [{"a": 1}]
-    append(path, {"a": 3})
-    assert list(read_lines(path)) == [{"a": 1}, {"a": 3}]
-    path.write_text('{"a"')
-    append(path, {"a": 4})
-    assert list(read_lines(path)) == [{"a": 4}]
 
 
 ADAPTER = """
