@@ -10,6 +10,7 @@ from scipy.stats import binomtest
 from benchmarks.forrester import draw
 from benchmarks.forrester.problem import EVALUATIONS, FOUND, LEVELS, MODELS, WAYS
 from benchmarks.forrester.run import SEEDS, STEP, load
+from benchmarks.kit.statistics import holm, mcnemar
 
 PAGE = Path(__file__).parent / "README.md"
 BUDGETS = (15, EVALUATIONS)
@@ -132,10 +133,10 @@ def table(results: list[dict], budget: int) -> str:
         for row in ROWS
         for way in CALIBRATED
     }
-    significant = holm(p)
     marks = {
         search: "▲" if found[search].sum() > found[*search[:2], "raw"].sum() else "▼"
-        for search in significant
+        for search, corrected in zip(p, holm(list(p.values())), strict=True)
+        if corrected <= 0.05
     }
     lines = [
         f"### Found within {budget} evaluations",
@@ -246,22 +247,6 @@ def outcomes(results: list[dict], budget: int) -> Found:
     for r in results:
         found[r["model"], r["level"], r["way"]][r["seed"]] = min(r["y"][:budget]) < FOUND
     return found
-
-
-def mcnemar(new: np.ndarray, old: np.ndarray) -> float:
-    """Return the two-sided exact p-value of paired successes."""
-    gained, lost = int(np.sum(new & ~old)), int(np.sum(old & ~new))
-    return float(binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
-
-
-def holm(p: dict[Search, float]) -> list[Search]:
-    """Return the comparisons that stand at 5 % all together."""
-    significant = []
-    for rank, key in enumerate(sorted(p, key=p.__getitem__)):
-        if p[key] > 0.05 / (len(p) - rank):
-            break
-        significant.append(key)
-    return [key for key in p if key in significant]
 
 
 def share(found: np.ndarray) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kit.lines import read_lines
+from benchmarks.kit.statistics import paired_p
 from benchmarks.models.families import BUDGET, FAMILIES, PROBLEMS, TASKS
 from benchmarks.models.run import REPETITIONS, path
-from benchmarks.paper.metrics import paired_p
 from calibrant.evaluation.metrics import calibration_score
 
 PAGE = Path(__file__).parent / "README.md"
@@ -70,7 +70,7 @@ def compare(found: list[dict[str, Any]], problem: str) -> dict[str, Any] | None:
             for kind in ("pit", "shown_pit")
         ],
         "crps": float(np.exp(np.mean(ratios))),
-        "crps p": paired_p(np.array(ratios), np.zeros(len(ratios))),
+        "crps p": paired_p(ratios),
         "regret": [float(regret[0].mean()), float(regret[1].mean())],
         "better": int((regret[1] < regret[0]).sum()),
         "worse": int((regret[1] > regret[0]).sum()),

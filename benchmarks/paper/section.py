@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.kit.statistics import estimate
 from benchmarks.paper import metrics
 from benchmarks.paper.experiments import CALIBRATED, RAW, Block, Experiment
-from benchmarks.paper.metrics import compare, estimate
+from benchmarks.paper.metrics import compare
 from benchmarks.paper.words import Runs, interval, number, p_value
 
 

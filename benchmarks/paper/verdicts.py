@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from benchmarks.kit.statistics import Estimate, estimate, holm, paired_p
 from benchmarks.paper.experiments import CALIBRATED, RAW
-from benchmarks.paper.metrics import Estimate, area, calibration, estimate, paired_p
+from benchmarks.paper.metrics import area, calibration
 from benchmarks.paper.search import Record
 from benchmarks.paper.words import Runs, interval
 
@@ -64,16 +65,6 @@ def judged(found: Iterable[Difference]) -> tuple[list[str], list[str], list[str]
         else:
             neither.append(difference.title)
     return less, more, neither
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected for their number, in the order given."""
-    corrected = [0.0] * len(p_values)
-    largest = 0.0
-    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
-        corrected[index] = largest
-    return corrected
 
 
 def verdict(

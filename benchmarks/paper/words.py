@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from benchmarks.paper.metrics import Estimate
+from benchmarks.kit.statistics import Estimate
 from benchmarks.paper.search import Record
 
 Runs = Mapping[str, Mapping[int, Record]]  # label -> seed -> record

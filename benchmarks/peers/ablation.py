@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.paper.metrics import paired_p
+from benchmarks.kit.statistics import estimate_over_tasks, paired_p
 from benchmarks.peers import variants
 from benchmarks.peers.calibration import areas_and_ends, results
-from benchmarks.peers.evidence import estimate, signed
+from benchmarks.peers.evidence import signed
 
 
 def section() -> str:
@@ -22,7 +22,8 @@ def section() -> str:
         ours, theirs = (areas_and_ends(part, keys) for part in (default, changed))
         tasks = [np.array([task == t for t, _ in keys]) for task in dict(keys)]
         area, end = (
-            estimate([(b - a)[task] for task in tasks]) for a, b in zip(ours, theirs, strict=True)
+            estimate_over_tasks([(b - a)[task] for task in tasks])
+            for a, b in zip(ours, theirs, strict=True)
         )
         better = np.mean(theirs[1] < ours[1])
         worse = np.mean(theirs[1] > ours[1])

@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from benchmarks.paper.metrics import paired_p
+from benchmarks.kit.statistics import estimate_over_tasks, paired_p
 from benchmarks.peers import ablation, calibration, shown
-from benchmarks.peers.evidence import estimate
 from benchmarks.peers.regret import scales
 from benchmarks.peers.rivals import PARTS, RIVALS, Part, Run, plan
 from benchmarks.peers.run import FIRST, load
@@ -159,7 +158,7 @@ def lead(found: Common, ranks: np.ndarray) -> str:
     others = [r for r in found.rivals if r not in (OURS, UNCALIBRATED)]
     second = min(others, key=lambda r: found.mean(found.final[found.rivals.index(r)]))
     i, j = found.rivals.index(OURS), found.rivals.index(second)
-    rank = estimate(found.by_task(ranks[i] - ranks[j]))
+    rank = estimate_over_tasks(found.by_task(ranks[i] - ranks[j]))
     return (
         f"Against the best other system of this table, {second}: {against(found, second)}; mean rank "
         f"{rank.mean:+.2f} ({rank.low:+.2f} to {rank.high:+.2f})."
@@ -199,7 +198,8 @@ def against(found: Common, rival: str) -> str:
     i, j = found.rivals.index(OURS), found.rivals.index(rival)
     difference = found.final[i] - found.final[j]
     by_task = found.by_task(difference)
-    these, others = estimate(by_task), estimate(by_task, tasks_too=True)
+    these = estimate_over_tasks(by_task)
+    others = estimate_over_tasks(by_task, tasks_too=True)
     share = found.mean(found.final[i]) / found.mean(found.final[j]) - 1.0
     means = np.array([values.mean() for values in by_task])
     # One or two repetitions drawn again say nothing about how they vary.
@@ -209,7 +209,7 @@ def against(found: Common, rival: str) -> str:
         f"mean regret {these.mean:+.3f} ({over_repetitions if enough else ''}{others.low:+.3f} to "
         f"{others.high:+.3f} over tasks and repetitions; {share:+.0%}), lower in {np.mean(difference < 0):.0%} and higher "
         f"in {np.mean(difference > 0):.0%} of {difference.size} runs (Wilcoxon p = "
-        f"{paired_p(found.final[i], found.final[j]):.2g} over runs, {paired_p(means, np.zeros_like(means)):.2g} over task means)"
+        f"{paired_p(found.final[i], found.final[j]):.2g} over runs, {paired_p(means):.2g} over task means)"
     )
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.paper.metrics import paired_p
-from benchmarks.peers.evidence import estimate, signed
+from benchmarks.kit.statistics import estimate_over_tasks, paired_p
+from benchmarks.peers.evidence import signed
 from benchmarks.trouble.run import REPETITIONS, SYSTEMS, TRIALS, results
 from benchmarks.trouble.tasks import TASKS
 
@@ -74,15 +74,14 @@ def against(found: Regrets, rival: str) -> str:
         changes.append(np.array([ours[seed] - theirs[seed] for seed in shared]))
     every = np.concatenate(changes)
     by_task = [
-        (task, change.mean(), paired_p(change, np.zeros_like(change)))
-        for task, change in zip(TASKS, changes, strict=True)
+        (task, change.mean(), paired_p(change)) for task, change in zip(TASKS, changes, strict=True)
     ]
     worse = [f"{task} ({mean:+.3f}, p = {p:.2g})" for task, mean, p in by_task if mean > 0]
     return (
-        f"Against {rival}: mean regret {signed(estimate(changes))} over repetitions, "
-        f"{signed(estimate(changes, tasks_too=True))} over tasks and repetitions; lower in "
+        f"Against {rival}: mean regret {signed(estimate_over_tasks(changes))} over repetitions, "
+        f"{signed(estimate_over_tasks(changes, tasks_too=True))} over tasks and repetitions; lower in "
         f"{np.mean(every < 0):.0%} and higher in {np.mean(every > 0):.0%} of {every.size} runs "
-        f"(Wilcoxon p = {paired_p(every, np.zeros_like(every)):.2g}). "
+        f"(Wilcoxon p = {paired_p(every):.2g}). "
         f"A higher mean on: {', '.join(worse) or 'no task'}."
     )
 

@@ -1,9 +1,13 @@
-"""What the benchmarks share: results on disk."""
+"""What the benchmarks share: results on disk, and statistics."""
 
 import json
+from itertools import product
 
+import numpy as np
 import pytest
+from benchmarks.kit import statistics
 from benchmarks.kit.lines import append, read_lines, rewrite, whole_lines
+from scipy.stats import wilcoxon
 
 # Lines
 
@@ -69,3 +73,116 @@ def test_all_lines_are_replaced_at_once(tmp_path):
     rewrite(path, [record for record in read_lines(path) if record["a"] != 1])
     assert [json.loads(line) for line in path.read_text().splitlines()] == [{"a": 0}, {"a": 2}]
     assert [file.name for file in tmp_path.iterdir()] == ["x.jsonl"]
+
+
+# Statistics
+
+
+def test_intervals_hold_the_mean_about_as_often_as_they_say():
+    rng = np.random.default_rng(1)
+    held = 0
+    for _ in range(400):
+        found = statistics.estimate(rng.exponential(2.0, 60), draws=300)
+        held += found.low <= 2.0 <= found.high
+    assert 0.90 <= held / 400 <= 0.97
+
+
+def test_an_interval_of_many_values_is_that_of_the_normal_distribution():
+    values = np.random.default_rng(2).normal(3.0, 2.0, 500)
+    found = statistics.estimate(values)
+    width = 1.96 * values.std() / np.sqrt(500)
+    assert found.mean == pytest.approx(values.mean())
+    np.testing.assert_allclose(found[1:], values.mean() + np.array([-width, width]), atol=0.02)
+    assert statistics.estimate(list(values)) == found  # the same every time
+
+
+def test_an_interval_of_equal_values_is_a_point():
+    assert statistics.estimate([0.25, 0.25, 0.25]) == (0.25, 0.25, 0.25)
+    assert statistics.estimate([0.7]) == (0.7, 0.7, 0.7)
+
+
+def test_p_values_are_those_of_scipy():
+    rng = np.random.default_rng(3)
+    ours, theirs = rng.random(25), rng.random(25) + 0.15
+    expected = wilcoxon(ours, theirs, method="approx").pvalue
+    assert statistics.paired_p(ours, theirs) == pytest.approx(expected)
+    assert statistics.paired_p(theirs, ours) == pytest.approx(expected)
+    assert statistics.paired_p(ours, ours + 1.0) < 1e-4
+
+
+def test_p_values_are_about_those_of_all_signs():
+    """Exactly, the ranks' signs are 2ⁿ equally likely ones."""
+    differences = np.array([0.9, -0.1, 0.5, 0.7, -0.3, 1.1, 0.2, 0.8, -0.4, 1.3, 0.6])
+    ranks = np.argsort(np.argsort(np.abs(differences))) + 1
+    signs = np.array(list(product([-1, 1], repeat=differences.size)))
+    statistic = np.sign(differences) @ ranks
+    exact = np.mean(np.abs(signs @ ranks) >= abs(statistic))
+    assert statistics.paired_p(differences, np.zeros(11)) == pytest.approx(exact, abs=0.01)
+
+
+def test_ties_are_no_evidence():
+    assert statistics.paired_p([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]) == 1.0
+    few = statistics.paired_p([0.0] * 20 + [1.0, 1.5], [0.0] * 22)
+    assert few > 0.3  # without the ties, two of two would look better
+    assert statistics.paired_p([1.0, 0.0, 0.0, 0.0], [0.0] * 4) > 0.3
+
+
+@pytest.mark.parametrize("count", [5, 7, 12])
+def test_few_pairs_are_tested_exactly(count):
+    rng = np.random.default_rng(count)
+    ours, theirs = rng.random((2, count))
+    exact = wilcoxon(ours, theirs, method="exact").pvalue
+    assert statistics.paired_p(ours, theirs) == pytest.approx(exact)
+    assert statistics.paired_p(np.zeros(5), np.ones(5)) == pytest.approx(2 / 32)
+
+
+def test_intervals_over_other_tasks_are_wider():
+    by_task = [np.array([m - 0.1, m, m + 0.1]) for m in (-2.0, 0.0, 1.0)]
+    these = statistics.estimate_over_tasks(by_task)
+    others = statistics.estimate_over_tasks(by_task, tasks_too=True)
+    assert these.mean == others.mean == pytest.approx(-1 / 3)
+    assert others.low < these.low < these.mean < these.high < others.high
+    assert these.high - these.low == pytest.approx(4 * 0.1 * np.sqrt(2 / 3) / 3, rel=0.2)
+
+
+def test_many_comparisons_are_corrected_for():
+    assert statistics.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert statistics.holm([0.5, 0.9]) == [1.0, 1.0]
+
+
+def test_bootstrap_draws_are_the_same_every_time():
+    """These are the draws of the pages there are: other ones would change their intervals."""
+    values = np.sqrt(np.arange(12))
+    found = statistics.estimate(values)
+    assert found == statistics.estimate(values)
+    assert found == pytest.approx((2.1487419147, 1.5793931420, 2.6313506561), abs=1e-9)
+    by_task = [values, -values[:4], 2.0 * values]
+    these, others = (1.3544895301, 2.2258159844), (-0.8535533906, 4.2029472869)
+    for tasks_too, interval in ((False, these), (True, others)):
+        found = statistics.estimate_over_tasks(by_task, tasks_too)
+        assert found == statistics.estimate_over_tasks(by_task, tasks_too)
+        assert found == pytest.approx((1.8032198839, *interval), abs=1e-9)
+
+
+def test_holm_by_hand():
+    """Sorted: 0.001 × 5, 0.011 × 4, 0.012 × 3, 0.02 × 2, 0.9 × 1, and none below the one before."""
+    p = [0.012, 0.9, 0.001, 0.02, 0.011]
+    assert statistics.holm(p) == pytest.approx([0.044, 0.9, 0.005, 0.044, 0.044])
+    assert statistics.holm([]) == []
+
+
+def test_paired_successes_by_hand():
+    """Of ten pairs, 1 lost and 6 gained: 2 · (1 + 7) / 2⁷."""
+    old = np.array([True] * 3 + [False] * 7)
+    new = np.array([True, True, False] + [True] * 6 + [False])
+    assert statistics.mcnemar(new, old) == pytest.approx(2 * 8 / 128)
+    assert statistics.mcnemar(old, new) == statistics.mcnemar(new, old)
+    assert statistics.mcnemar(old, old) == 1.0
+    assert statistics.sign_test(6, 1) == pytest.approx(2 * 8 / 128)
+    assert statistics.sign_test(6, 1, "greater") == pytest.approx(8 / 128)
+    assert statistics.sign_test(0, 0) == 1.0
+
+
+def test_a_p_value_of_differences_is_that_of_pairs():
+    ours, theirs = np.random.default_rng(0).random((2, 20))
+    assert statistics.paired_p(ours - theirs) == statistics.paired_p(ours, theirs)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.kit.statistics import estimate
 from benchmarks.paper import __main__ as command
 from benchmarks.paper import charts, experiments, sections, tasks, texts, theorem
 from benchmarks.paper.__main__ import app
 from benchmarks.paper.experiments import CALIBRATED, EXPERIMENTS, RAW, Block, Experiment
-from benchmarks.paper.metrics import estimate
 from benchmarks.paper.page import markdown, write_page
 from benchmarks.paper.records import Records
 from benchmarks.paper.run import run_missing
@@ -23,7 +23,6 @@ from benchmarks.paper.section import Section
 from benchmarks.paper.setups import Setup
 from benchmarks.paper.verdicts import (
     calibration_verdict,
-    holm,
     leader_verdict,
     none_verdict,
     tally,
@@ -96,11 +95,6 @@ def test_an_interval_alone_is_no_verdict():
     part = runs(0.01, noise=0.0)
     part[CALIBRATED][0] = record([1.0] * 11, 0)
     assert "no difference can be shown" in verdict({"a": part})
-
-
-def test_many_comparisons_are_corrected_for():
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.5, 0.9]) == [1.0, 1.0]
 
 
 def test_the_same_searches_count_once():

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from benchmarks.peers import evidence, held_out, regret, run
+from benchmarks.peers import held_out, regret, run
 from benchmarks.peers.adapters.worker import active, from_unit
 from benchmarks.peers.rivals import RIVALS, Part, Rival, Run, plan
 from benchmarks.peers.suite import HELD_OUT, SUBSET, SUITE, TASKS
@@ -286,14 +286,6 @@ def test_tasks_are_compared_on_the_runs_that_all_share(fabricated, monkeypatch):
     fewer, absent = fabricated.rest(found, shared, part)
     assert fewer.startswith("On fewer runs (1 of each task or more), hebo")
     assert absent == "Planned for this table, and not run on all of its tasks: ax."
-
-
-def test_intervals_over_other_tasks_are_wider():
-    by_task = [np.array([m - 0.1, m, m + 0.1]) for m in (-2.0, 0.0, 1.0)]
-    these, others = (evidence.estimate(by_task, tasks_too) for tasks_too in (False, True))
-    assert these.mean == others.mean == pytest.approx(-1 / 3)
-    assert others.low < these.low < these.mean < these.high < others.high
-    assert these.high - these.low == pytest.approx(4 * 0.1 * np.sqrt(2 / 3) / 3, rel=0.2)
 
 
 @pytest.mark.parametrize("logs", [False, True])
