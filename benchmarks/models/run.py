@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from benchmarks.kit.lines import append, read_lines
+from benchmarks.kit.words import file_name
 from benchmarks.models.families import FAMILIES, PROBLEMS, search
 
 RESULTS = Path(__file__).parent / "results"
@@ -22,7 +22,7 @@ REPETITIONS = 20
 
 def path(family: str, folder: Path = RESULTS) -> Path:
     """Return where the results of a family are."""
-    return folder / f"{re.sub(r'[^a-z0-9]+', '-', family.lower()).strip('-')}.jsonl"
+    return folder / f"{file_name(family)}.jsonl"
 
 
 def execute(family: str, problem: str, calibrated: bool, seed: int) -> dict:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kit.statistics import estimate, paired_p
+from benchmarks.kit.words import interval, number, p_value
 from benchmarks.paper import metrics, theorem
 from benchmarks.paper.experiments import CALIBRATED, RAW, Experiment
 from benchmarks.paper.metrics import compare
+from benchmarks.paper.records import Runs
 from benchmarks.paper.section import Section, Table, mean, present, summary
 from benchmarks.paper.texts import text_of
-from benchmarks.paper.words import Runs, interval, number, p_value
 
 
 def write_theorem(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Section:

@@ -11,10 +11,10 @@ from plotly.subplots import make_subplots
 
 from benchmarks.paper.experiments import CALIBRATED, RAW
 from benchmarks.paper.metrics import calibration_by_step, curve
+from benchmarks.paper.records import Runs
 from benchmarks.paper.search import Exploration
 from benchmarks.paper.setups import ACQUISITIONS, Setup
 from benchmarks.paper.tasks import task
-from benchmarks.paper.words import Runs
 from calibrant.acquisition.base import Belief
 from calibrant.core import Cube
 from calibrant.core.typing import FloatArray

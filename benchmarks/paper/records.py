@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.kit.lines import append, whole_lines
+from benchmarks.kit.words import file_name
 from benchmarks.paper.search import Record
 from benchmarks.paper.setups import Setup
+
+Runs = Mapping[str, Mapping[int, Record]]  # label → seed → record
 
 
 class Repetition(NamedTuple):
@@ -51,7 +54,7 @@ class Records:
 
     def add(self, record: Record) -> None:
         """Keep a result, on disk before anything else."""
-        append(self.folder / f"{record['problem'].replace(' ', '-')}.jsonl", record)
+        append(self.folder / f"{file_name(record['problem'])}.jsonl", record)
         self._known[repetition_of(record)] = record
 
     def _read(self) -> Iterator[tuple[Repetition, Record]]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kit.statistics import estimate, sign_test
+from benchmarks.kit.words import interval, number, p_value
 from benchmarks.paper import charts, metrics
 from benchmarks.paper.beyond import write_theorem, write_where
 from benchmarks.paper.experiments import (
@@ -21,7 +22,7 @@ from benchmarks.paper.experiments import (
     Experiment,
 )
 from benchmarks.paper.metrics import compare
-from benchmarks.paper.records import Records
+from benchmarks.paper.records import Records, Runs
 from benchmarks.paper.search import explore
 from benchmarks.paper.section import Section, Table, count, mean, present, summary
 from benchmarks.paper.texts import text_of
@@ -32,7 +33,6 @@ from benchmarks.paper.verdicts import (
     tally,
     verdict,
 )
-from benchmarks.paper.words import Runs, interval, number, p_value
 
 
 def sections(records: Records, names: Collection[str] = tuple(EXPERIMENTS)) -> list[Section]:

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from benchmarks.kit.statistics import Estimate, estimate, holm, paired_p
+from benchmarks.kit.words import interval
 from benchmarks.paper.experiments import CALIBRATED, RAW
 from benchmarks.paper.metrics import area, calibration
+from benchmarks.paper.records import Runs
 from benchmarks.paper.search import Record
-from benchmarks.paper.words import Runs, interval
 
 LEADER = "calibrated by the leader"
 _ENOUGH = 6  # repetitions: with fewer, no two-sided paired test can reach 5 %

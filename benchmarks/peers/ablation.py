@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.kit.statistics import estimate_over_tasks, paired_p
+from benchmarks.kit.words import markdown_table, signed
 from benchmarks.peers import variants
 from benchmarks.peers.calibration import areas_and_ends, results
-from benchmarks.peers.evidence import signed
 
 
 def section() -> str:
@@ -28,9 +28,16 @@ def section() -> str:
         better = np.mean(theirs[1] < ours[1])
         worse = np.mean(theirs[1] > ours[1])
         rows.append(
-            f"| {label} | {len(keys)} | {signed(end)} | {better:.0%} / {worse:.0%} | {paired_p(theirs[1], ours[1]):.2g} | {signed(area)} |"
+            (
+                label,
+                str(len(keys)),
+                signed(end),
+                f"{better:.0%} / {worse:.0%}",
+                f"{paired_p(theirs[1], ours[1]):.2g}",
+                signed(area),
+            )
         )
-    return "\n".join([HEAD, "", *TABLE_HEAD, *rows]) if rows else f"{HEAD} Not run yet."
+    return f"{HEAD}\n\n{markdown_table(COLUMNS, rows)}" if rows else f"{HEAD} Not run yet."
 
 
 # Variants of the other comparison that are changes of one thing as well.
@@ -46,7 +53,4 @@ HEAD = """\
 Change of normalised regret after 30 evaluations, changed less default: above zero, the default is better. Same tasks, same
 first points."""
 
-TABLE_HEAD = [
-    "| changed | searches | change of regret | lower / higher | p | change of area |",
-    "|---|---:|---:|---:|---:|---:|",
-]
+COLUMNS = ("changed", "searches", "change of regret", "lower / higher", "p", "change of area")

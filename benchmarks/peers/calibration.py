@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.kit.statistics import estimate_over_tasks, holm, paired_p, sign_test
+from benchmarks.kit.words import markdown_table, signed
 from benchmarks.peers import variants
-from benchmarks.peers.evidence import signed
 from benchmarks.peers.regret import scales
 from benchmarks.peers.run import FIRST
 from calibrant.evaluation.metrics import calibration_score
@@ -26,11 +26,11 @@ def section() -> str:
         ours, theirs = results(calibrated), results(raw)
         if ours and theirs:
             row = compare(ours, theirs)
-            rows.append(f"| {acquisition} | {row.cells()} |")
+            rows.append([acquisition, *row.cells()])
             notes.append(f"- {acquisition}: {row.note()}")
     if not rows:
         return f"{HEAD} Not run yet."
-    return "\n".join([HEAD, "", *TABLE_HEAD, *rows, "", *notes])
+    return "\n".join([HEAD, "", markdown_table(COLUMNS, rows), "", *notes])
 
 
 def results(name: str) -> Results:
@@ -50,20 +50,26 @@ class Comparison(NamedTuple):
     def all_changes(self) -> np.ndarray:
         return np.concatenate(list(self.change.values()))
 
-    def cells(self) -> str:
+    def cells(self) -> list[str]:
         change = self.all_changes
         better, worse = int((change < 0).sum()), int((change > 0).sum())
         mean = estimate_over_tasks(list(self.change.values()))
         ratios = np.concatenate(list(self.crps.values()))
         hurt = [t for t, p in self.p.items() if p < 0.05 and self.change[t].mean() > 0]
         helped = [t for t, p in self.p.items() if p < 0.05 and self.change[t].mean() < 0]
-        return (
-            f"{change.size} | {better / change.size:.1%} | {worse / change.size:.1%} | {sign_test(better, worse):.2g} | "
-            f"{signed(mean)} | {len(helped)} / {len(hurt)} | "
-            f"{self.errors[1]:.3f} → {self.errors[0]:.3f} | {self.pooled[1]:.3f} → {self.pooled[0]:.3f} | "
+        (shown, raw), (shown_pooled, raw_pooled) = self.errors, self.pooled
+        return [
+            str(change.size),
+            f"{better / change.size:.1%}",
+            f"{worse / change.size:.1%}",
+            f"{sign_test(better, worse):.2g}",
+            signed(mean),
+            f"{len(helped)} / {len(hurt)}",
+            f"{raw:.3f} → {shown:.3f}",
+            f"{raw_pooled:.3f} → {shown_pooled:.3f}",
             f"{np.exp(ratios.mean()):.3f}, {np.exp(np.median(ratios)):.3f} "
-            f"(p = {paired_p(ratios):.2g})"
-        )
+            f"(p = {paired_p(ratios):.2g})",
+        ]
 
     def note(self) -> str:
         named = [f"{t} ({self.change[t].mean():+.3f})" for t, p in self.p.items() if p < 0.05]
@@ -128,7 +134,15 @@ HEAD = """\
 counts searches. Calibration error of what was forecast of the points evaluated: by the model alone in the uncalibrated search, as
 shown to people in the calibrated one. CRPS: of the same forecasts, shown and by the model alone; mean of the ratio's logarithm over searches, and its median."""
 
-TABLE_HEAD = [
-    "| acquisition | searches | smaller area | larger | sign test p | change of area | tasks better / worse (Holm) | calibration error a search, raw → shown | pooled over a task | CRPS, shown : raw |",
-    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
-]
+COLUMNS = (
+    "acquisition",
+    "searches",
+    "smaller area",
+    "larger",
+    "sign test p",
+    "change of area",
+    "tasks better / worse (Holm)",
+    "calibration error a search, raw → shown",
+    "pooled over a task",
+    "CRPS, shown : raw",
+)

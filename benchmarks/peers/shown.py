@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kit.lines import append, read_lines
+from benchmarks.kit.words import markdown_table
 from benchmarks.peers.suite import SUITE, TASKS
 from benchmarks.peers.variants import PAIRS, forecasts, search
 from calibrant import GaussianRecalibrator, OnlineRecalibrator
@@ -81,8 +82,8 @@ def section() -> str:
             ratios = [j[name][3] / own for j in found if (own := j[OWN][3]) > 0.0]
             mean, median = np.exp(np.mean(np.log(ratios))), np.median(ratios)
             cells.append(f"{error:.3f} · {held:.0%} · {infinite:.1%} · {mean:.3f} ({median:.3f})")
-        rows.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join([HEAD, "", f"|  | {' | '.join(PAIRS)} |", "|---|---|---|---|", *rows])
+        rows.append([name, *cells])
+    return f"{HEAD}\n\n{markdown_table(['', *PAIRS], rows, text_columns=1 + len(PAIRS))}"
 
 
 def load() -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from benchmarks.kit.statistics import estimate_over_tasks, paired_p
+from benchmarks.kit.words import markdown_table, signed
 from benchmarks.peers import ablation, calibration, shown
 from benchmarks.peers.regret import scales
 from benchmarks.peers.rivals import PARTS, RIVALS, Part, Run, plan
@@ -119,7 +120,7 @@ def summary(found: Common, budget: int) -> str:
     seconds, failures = cpu_seconds(found, budget), failed(found, budget)
     groups = [g for g in GROUPS if any(g in TASKS[t].groups for t in found.tasks)]
     head = ["", "mean regret", "mean rank", "mean area", "CPU ms an ask", *groups]
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
+    rows = []
     order = sorted(range(len(found.rivals)), key=lambda i: found.mean(found.final[i]))
     for i in order:
         rival = found.rivals[i]
@@ -133,9 +134,7 @@ def summary(found: Common, budget: int) -> str:
                 for g in groups
             ),
         ]
-        lines.append(
-            f"| {'**' + rival + '**' if rival == OURS else rival} | " + " | ".join(cells) + " |"
-        )
+        rows.append([f"**{rival}**" if rival == OURS else rival, *cells])
     fewest = min(sum(task == t for t, _ in found.runs) for task in found.tasks)
     note = (
         f"{len(found.tasks)} tasks, {fewest} paired repetitions of each or more. Columns on the right: mean regret "
@@ -150,7 +149,7 @@ def summary(found: Common, budget: int) -> str:
     told = [lead(found, ranks)]
     if UNCALIBRATED in found.rivals:
         told += ["", f"Against itself without calibration: {against(found, UNCALIBRATED)}."]
-    return "\n".join([note, "", *lines, "", *told]) + ended
+    return "\n".join([note, "", markdown_table(head, rows), "", *told]) + ended
 
 
 def lead(found: Common, ranks: np.ndarray) -> str:
@@ -161,7 +160,7 @@ def lead(found: Common, ranks: np.ndarray) -> str:
     rank = estimate_over_tasks(found.by_task(ranks[i] - ranks[j]))
     return (
         f"Against the best other system of this table, {second}: {against(found, second)}; mean rank "
-        f"{rank.mean:+.2f} ({rank.low:+.2f} to {rank.high:+.2f})."
+        f"{signed(rank, 2)}."
     )
 
 
@@ -216,17 +215,17 @@ def against(found: Common, rival: str) -> str:
 def per_task(found: Curves, budget: int) -> str:
     """Return the mean regret on each task of the systems that have met it as often as planned."""
     often = {t: p.repetitions for p in PARTS if p.budget == budget for t in p.tasks}
-    rows = [common(found, list(RIVALS), [task], least) for task, least in often.items()]
-    rivals = [r for r in RIVALS if any(r in row.rivals for row in rows)]
-    lines = ["| task | runs | " + " | ".join(rivals) + " |", "|---|---:|" + "---:|" * len(rivals)]
-    for row in rows:
-        if row.rivals:
-            ends = dict(zip(row.rivals, np.maximum(row.final.mean(axis=1), 0.0), strict=True))
+    met = [common(found, list(RIVALS), [task], least) for task, least in often.items()]
+    rivals = [r for r in RIVALS if any(r in one.rivals for one in met)]
+    rows = []
+    for one in met:
+        if one.rivals:
+            ends = dict(zip(one.rivals, np.maximum(one.final.mean(axis=1), 0.0), strict=True))
             cells = {r: f"{end:.3f}" for r, end in ends.items()}
             cells |= {r: f"**{cells[r]}**" for r in ends if ends[r] == min(ends.values())}
-            told = " | ".join(cells.get(r, "") for r in rivals)
-            lines.append(f"| {row.tasks[0]} | {len(row.runs)} | {told} |")
-    return "\n".join(lines)
+            told = [cells.get(r, "") for r in rivals]
+            rows.append([one.tasks[0], str(len(one.runs)), *told])
+    return markdown_table(("task", "runs", *rivals), rows)
 
 
 def cpu_seconds(found: Common, budget: int) -> dict[str, float]:
@@ -249,11 +248,11 @@ def failed(found: Common, budget: int) -> dict[str, int]:
 
 def systems() -> str:
     """Return what each system is, in the words of its adapter."""
-    lines = [
-        f"| {name} | {rival.about(name)} | [{rival.environment}](environments/{rival.environment}.txt) |"
+    rows = [
+        (name, rival.about(name), f"[{rival.environment}](environments/{rival.environment}.txt)")
         for name, rival in RIVALS.items()
     ]
-    return "\n".join(["|  | what it is | versions |", "|---|---|---|", *lines])
+    return markdown_table(("", "what it is", "versions"), rows, text_columns=3)
 
 
 HEAD = """\

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
-import unicodedata
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
@@ -23,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kit.lines import append, read_lines
+from benchmarks.kit.words import file_name
 from benchmarks.peers.run import FIRST
 from benchmarks.peers.suite import SUITE, TASKS
 from calibrant import CalibratedSampler, GaussianRecalibrator
@@ -144,8 +143,7 @@ def load(name: str) -> Iterator[dict[str, Any]]:
 
 
 def _path(name: str) -> Path:
-    plain = unicodedata.normalize("NFKD", name.lower()).encode("ascii", "ignore").decode()
-    return FOLDER / f"{re.sub(r'[^a-z0-9]+', '-', plain)}.jsonl"
+    return FOLDER / f"{file_name(name)}.jsonl"
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.kit.statistics import estimate_over_tasks, paired_p
-from benchmarks.peers.evidence import signed
+from benchmarks.kit.words import markdown_table, signed
 from benchmarks.trouble.run import REPETITIONS, SYSTEMS, TRIALS, results
 from benchmarks.trouble.tasks import TASKS
 
@@ -89,10 +89,8 @@ def against(found: Regrets, rival: str) -> str:
 def each(found: Regrets) -> str:
     runs = results()
     systems = [system for system in SYSTEMS if all(found[system].values())]
-    lines = [
-        f"| task | {' | '.join(systems)} | ended early, calibrant | … {systems[-1]} |",
-        "|---|" + "---:|" * (len(systems) + 2),
-    ]
+    head = ("task", *systems, "ended early, calibrant", f"… {systems[-1]}")
+    rows = []
     for task in TASKS:
         means = [np.mean(list(found[system][task].values())) for system in systems]
         cells = [f"**{m:.3f}**" if m == min(means) else f"{m:.3f}" for m in means]
@@ -100,8 +98,8 @@ def each(found: Regrets) -> str:
             np.mean([r["failed"] + r["pruned"] for (s, t, _), r in runs.items() if (s, t) == key])
             for key in (("calibrant", task), (systems[-1], task))
         ]
-        lines.append(f"| {task} | {' | '.join(cells)} | {early[0]:.1f} | {early[1]:.1f} |")
-    return "\n".join(lines)
+        rows.append([task, *cells, *(f"{count:.1f}" for count in early)])
+    return markdown_table(head, rows)
 
 
 HEAD = f"""\

@@ -1,11 +1,11 @@
-"""What the benchmarks share: results on disk, and statistics."""
+"""What the benchmarks share: results on disk, statistics, words."""
 
 import json
 from itertools import product
 
 import numpy as np
 import pytest
-from benchmarks.kit import statistics
+from benchmarks.kit import statistics, words
 from benchmarks.kit.lines import append, read_lines, rewrite, whole_lines
 from scipy.stats import wilcoxon
 
@@ -186,3 +186,49 @@ def test_paired_successes_by_hand():
 def test_a_p_value_of_differences_is_that_of_pairs():
     ours, theirs = np.random.default_rng(0).random((2, 20))
     assert statistics.paired_p(ours - theirs) == statistics.paired_p(ours, theirs)
+
+
+# Words
+
+
+def test_numbers_are_written_as_people_do():
+    assert words.number(-1.23456) == "−1.235"
+    assert words.number(1271.34) == "1,271.3"
+    assert words.number(-0.0001) == "0.000"
+    assert words.number(3.2e9) == "3.2e+09"
+    assert "-" not in words.interval(statistics.estimate([-1.0, -2.0, -3.0]))
+
+
+def test_changes_have_signs():
+    change = statistics.Estimate(-0.0312, -0.05, 0.0)
+    assert words.signed(change) == "-0.031 (-0.050 to +0.000)"
+    assert words.signed(change, 2) == "-0.03 (-0.05 to +0.00)"
+
+
+@pytest.mark.parametrize(
+    ("p", "value", "equation"),
+    [
+        (0.0004, "< 0.001", "p < 0.001"),
+        (0.0414, "0.041", "p = 0.041"),
+        (0.27, "0.270", "p = 0.27"),
+    ],
+)
+def test_p_values_are_not_zero(p, value, equation):
+    assert words.p_value(p) == value
+    assert words.p_equation(p) == equation
+
+
+def test_tables_have_text_to_the_left_and_numbers_to_the_right():
+    rows = [("one", "1.0", "2"), ("two", "", "3")]
+    assert words.markdown_table(("", "a", "b"), rows).splitlines() == [
+        "|  | a | b |",
+        "|---|---:|---:|",
+        "| one | 1.0 | 2 |",
+        "| two |  | 3 |",
+    ]
+    assert "|---|---|---:|" in words.markdown_table(("", "a", "b"), rows, text_columns=2)
+
+
+def test_files_are_named_after_titles():
+    assert words.file_name("one kernel, no turns: Matérn") == "one-kernel-no-turns-matern"
+    assert words.file_name("Deep ensemble (5)") == "deep-ensemble-5"

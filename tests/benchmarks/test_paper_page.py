@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.kit.statistics import estimate
+from benchmarks.kit.words import number
 from benchmarks.paper import __main__ as command
 from benchmarks.paper import charts, experiments, sections, tasks, texts, theorem
 from benchmarks.paper.__main__ import app
@@ -28,7 +28,6 @@ from benchmarks.paper.verdicts import (
     tally,
     verdict,
 )
-from benchmarks.paper.words import interval, number
 from typer.testing import CliRunner
 
 from calibrant.forecasts import Normal
@@ -120,14 +119,6 @@ def test_where_the_paper_found_nothing_nothing_is_a_reproduction():
     assert none_verdict({"a": runs(0.0)}).startswith("**Reproduced**, as far as it goes")
     assert "in 5 repetitions" in none_verdict({"a": runs(0.0, count=5)})
     assert none_verdict({"a": runs(-0.2)}).startswith("**Not reproduced**: behind")
-
-
-def test_numbers_are_written_as_people_do():
-    assert number(-1.23456) == "−1.235"
-    assert number(1271.34) == "1,271.3"
-    assert number(-0.0001) == "0.000"
-    assert number(3.2e9) == "3.2e+09"
-    assert "-" not in interval(estimate([-1.0, -2.0, -3.0]))
 
 
 def test_the_committed_results_make_the_committed_page():
