@@ -1,8 +1,15 @@
-"""The Forrester benchmark: its picture can be drawn from a search."""
+"""The Forrester benchmark: what its results are of, and its picture."""
 
-from benchmarks.forrester import draw
-from benchmarks.forrester.problem import search
+import json
+
+from benchmarks.forrester import draw, run
+from benchmarks.forrester.problem import search, settings
 from plotly.subplots import make_subplots
+
+
+def test_the_searches_on_disk_are_of_the_settings_of_today():
+    """Otherwise the next run would drop them."""
+    assert json.loads(run.SETTINGS.read_text()) == settings()
 
 
 def test_a_panel_shows_what_was_believed_at_a_step():
