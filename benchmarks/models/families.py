@@ -142,7 +142,7 @@ def _policy(model: Any, cube: Any) -> Callable[..., Chosen]:
             Y=y[:, None],
             constraints=np.empty((y.size, 0)),
             online=(scored,),
-            forecast=np.zeros(y.size, dtype=bool),
+            was_forecast=np.zeros(y.size, dtype=bool),
         )
         policy = Policy(model, RECALIBRATOR if calibrated else None, patience=None)
         suggestion = policy.suggest(history, cube, rng, fits)
