@@ -46,7 +46,7 @@ def estimate_over_tasks(by_task: Sequence[np.ndarray], tasks_too: bool = False) 
     return Estimate(float(np.mean([values.mean() for values in by_task])), *_interval(drawn))
 
 
-def _interval(means: ArrayLike) -> tuple[float, float]:
+def _interval(means: Sequence[float] | np.ndarray) -> tuple[float, float]:
     low, high = np.quantile(means, [0.025, 0.975])
     return float(low), float(high)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -202,7 +203,7 @@ def paired(new: np.ndarray, old: np.ndarray, block: int = 12) -> tuple[float, fl
     return float(difference.mean()), float(low), float(high), float(p)
 
 
-def text_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return markdown_table(head, rows, text_columns=len(head))
 
 
