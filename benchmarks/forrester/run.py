@@ -13,13 +13,16 @@ are run again; other changes of the library are not noticed: then delete the res
 
 from __future__ import annotations
 
+import itertools
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.forrester.problem import LEVELS, MODELS, WAYS, search, settings
 from benchmarks.kit.lines import append, read_lines, rewrite
+from benchmarks.kit.running import run_missing
 
 RESULTS = Path(__file__).parent / "results"
 SEARCHES = RESULTS / "searches.jsonl"
@@ -32,13 +35,9 @@ def main() -> None:
     RESULTS.mkdir(exist_ok=True)
     forget_outdated()
     done = {(r["model"], r["level"], r["way"], r["seed"]) for r in load()}
-    for model in MODELS:
-        for level in LEVELS:
-            for way in WAYS:
-                print(f"{model}, level {level}, {way}", flush=True)
-                for seed in SEEDS:
-                    if (model, level, way, seed) not in done:
-                        keep(model, level, way, seed)
+    every = itertools.product(MODELS, LEVELS, WAYS, SEEDS)
+    missing = [one for one in every if one not in done]
+    run_missing(execute, missing, partial(append, SEARCHES))
 
 
 def forget_outdated() -> None:
@@ -55,13 +54,14 @@ def forget_outdated() -> None:
     SETTINGS.write_text(json.dumps(now, indent=2) + "\n")
 
 
-def keep(model: str, level: float, way: str, seed: int) -> None:
+def execute(model: str, level: float, way: str, seed: int) -> dict:
+    """Return what is to be kept of a search."""
     x, y, bound = searched = search(model, level, way, seed)
     lower = [
         float(bound.lower(belief, point)[0])
         for belief, point in zip(bound.beliefs, x[3:, None], strict=True)
     ]
-    result = {
+    return {
         "model": model,
         "level": level,
         "way": way,
@@ -71,7 +71,6 @@ def keep(model: str, level: float, way: str, seed: int) -> None:
         "x": np.round(x, 6).tolist(),
         "y": np.round(y, 6).tolist(),
     }
-    append(SEARCHES, result)
 
 
 def load() -> list[dict]:

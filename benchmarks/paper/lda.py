@@ -12,10 +12,9 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.kit.lines import append, whole_lines
+from benchmarks.kit.running import run_all
 from benchmarks.paper import data
 from calibrant.core import validate
 
@@ -167,10 +167,19 @@ def evaluate_grid(
     validate.at_least("jobs", jobs, 1)
     known = _results(path)
     missing = [setting for setting in settings() if setting not in known]
-    for done, result in enumerate(_evaluated(corpus, missing, jobs), start=len(known) + 1):
-        append(path, result)
+
+    def tell(done: int) -> None:
         if progress is not None:
-            progress(done, len(known) + len(missing))
+            progress(len(known) + done, len(known) + len(missing))
+
+    if jobs > 1:
+        keep = partial(append, path)
+        tasks = [(setting,) for setting in missing]
+        run_all(_work, tasks, keep, jobs, tell, partial(_start_worker, corpus))
+        return
+    for done, setting in enumerate(missing, start=1):
+        append(path, _result(corpus, setting))
+        tell(done)
 
 
 def read_grid(path: Path) -> dict[Setting, float]:
@@ -209,22 +218,6 @@ def _results(path: Path) -> dict[Setting, float]:
                 f"{line[:80]!r}; take another file, or take the line out."
             ) from error
     return known
-
-
-def _evaluated(corpus: Corpus, missing: Sequence[Setting], jobs: int) -> Iterator[dict[str, float]]:
-    """Yield results as they finish."""
-    jobs = min(jobs, len(missing))
-    if jobs <= 1:
-        yield from (_result(corpus, setting) for setting in missing)
-        return
-    # Spawned, not forked: BLAS threads of this process do not survive a fork.
-    workers = ProcessPoolExecutor(jobs, get_context("spawn"), _start_worker, (corpus,))
-    try:
-        futures = [workers.submit(_work, setting) for setting in missing]
-        for future in as_completed(futures):
-            yield future.result()
-    finally:
-        workers.shutdown(cancel_futures=True)
 
 
 def _result(corpus: Corpus, setting: Setting) -> dict[str, float]:

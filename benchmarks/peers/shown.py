@@ -6,18 +6,18 @@ the same ones. First points differ from those of all other results.
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.kit.lines import append, read_lines
+from benchmarks.kit.running import run_missing
 from benchmarks.kit.words import markdown_table
 from benchmarks.peers.suite import SUITE, TASKS
 from benchmarks.peers.variants import PAIRS, forecasts, search
 from calibrant import GaussianRecalibrator, OnlineRecalibrator
-from calibrant.cli.terminal import progress_bar
 from calibrant.evaluation import metrics
 from calibrant.forecasts import Forecast
 from calibrant.recalibration import ChainRecalibrator, IdentityRecalibrator, Recalibrator
@@ -100,18 +100,14 @@ multiple of the model's own, mean of its logarithm over searches (median)."""
 
 def main() -> None:
     done = {(line["variant"], line["task"], line["seed"]) for line in load()}
-    runs = [
+    missing = [
         run
         for variant, _ in PAIRS.values()
         for task in SUITE
         for seed in SEEDS
         if "live" not in TASKS[task].groups and (run := (variant, task, seed)) not in done
     ]
-    with ProcessPoolExecutor() as pool, progress_bar() as bar:
-        searches = bar.add_task("searches", total=len(runs))
-        for future in as_completed([pool.submit(execute, *run) for run in runs]):
-            append(RESULTS, future.result())
-            bar.advance(searches)
+    run_missing(execute, missing, partial(append, RESULTS))
 
 
 if __name__ == "__main__":

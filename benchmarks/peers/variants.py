@@ -13,7 +13,6 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kit.lines import append, read_lines
+from benchmarks.kit.running import run_missing
 from benchmarks.kit.words import file_name
 from benchmarks.peers.run import FIRST
 from benchmarks.peers.suite import SUITE, TASKS
 from calibrant import CalibratedSampler, GaussianRecalibrator
 from calibrant.acquisition import ProbabilityOfImprovement, QuantileBound
-from calibrant.cli.terminal import progress_bar
 from calibrant.evaluation import metrics
 from calibrant.forecasts import Forecast
 from calibrant.models import RBF, Additive, GaussianProcess, Kernel, Matern52, Rotation
@@ -142,6 +141,11 @@ def load(name: str) -> Iterator[dict[str, Any]]:
     yield from read_lines(_path(name))
 
 
+def keep(result: dict[str, Any]) -> None:
+    """Append a result to those of its variant."""
+    append(_path(result["variant"]), result)
+
+
 def _path(name: str) -> Path:
     return FOLDER / f"{file_name(name)}.jsonl"
 
@@ -161,11 +165,7 @@ def main() -> None:
             for task in SUITE
             if (task, seed) not in done
         ]
-    with ProcessPoolExecutor(given.jobs) as pool, progress_bar() as bar:
-        all_runs = bar.add_task("searches", total=len(missing))
-        for future in as_completed([pool.submit(execute, *run) for run in missing]):
-            append(_path(future.result()["variant"]), future.result())
-            bar.advance(all_runs)
+    run_missing(execute, missing, keep, given.jobs)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python -m benchmarks.trouble.run
 
-Results are JSON lines, one a run, and a run that is in them is not repeated. All systems have their
-default settings; five first points and what is random in an objective are the same for all.
+Results are JSON lines, one per run, and a run that is in them is not repeated. All systems have
+their default settings; five first points and what is random in an objective are the same for all.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import argparse
 import os
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,9 @@ import optuna
 from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
 
 from benchmarks.kit.lines import append, read_lines
+from benchmarks.kit.running import run_missing
 from benchmarks.trouble.tasks import TASKS, Failure, regret
 from calibrant import CalibratedSampler
-from calibrant.cli.terminal import progress_bar
 
 RESULTS = Path(__file__).parent / "results" / "trouble.jsonl"
 SYSTEMS: dict[str, type[BaseSampler]] = {
@@ -93,11 +93,7 @@ def main() -> None:
         for task in TASKS
         if (run := (system, task, seed)) not in done
     ]
-    with ProcessPoolExecutor(given.jobs) as pool, progress_bar() as bar:
-        all_runs = bar.add_task("searches", total=len(missing))
-        for future in as_completed([pool.submit(execute, *run) for run in missing]):
-            append(RESULTS, future.result())
-            bar.advance(all_runs)
+    run_missing(execute, missing, partial(append, RESULTS), given.jobs)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,20 @@
-"""What the benchmarks share: results on disk, statistics, words."""
+"""What the benchmarks share: results on disk, statistics, words, runs."""
 
 import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.kit import statistics, words
+from benchmarks.kit import running, statistics, words
 from benchmarks.kit.lines import append, read_lines, rewrite, whole_lines
 from scipy.stats import wilcoxon
 
@@ -232,3 +241,121 @@ def test_tables_have_text_to_the_left_and_numbers_to_the_right():
 def test_files_are_named_after_titles():
     assert words.file_name("one kernel, no turns: Matérn") == "one-kernel-no-turns-matern"
     assert words.file_name("Deep ensemble (5)") == "deep-ensemble-5"
+
+
+# Runs; what goes to other processes is from the standard library, where they find it
+
+
+def test_every_task_is_run_and_its_result_kept():
+    kept, told = [], []
+    running.run_all(math.comb, [(4, k) for k in range(5)], kept.append, 2, told.append)
+    assert sorted(kept) == [1, 1, 4, 4, 6]
+    assert told == [1, 2, 3, 4, 5]
+    running.run_all(math.comb, [], kept.append)
+    assert len(kept) == 5
+
+
+def test_each_process_has_one_thread_and_this_one_is_left_as_it_was(monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "7")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    before, kept = dict(os.environ), []
+    running.run_all(os.getenv, [(name,) for name in running.ONE_THREAD], kept.append)
+    assert kept == ["1"] * len(running.ONE_THREAD)
+    assert dict(os.environ) == before
+
+
+def test_each_process_is_prepared_once():
+    kept = []
+    prepare = partial(os.putenv, "PREPARED", "yes")  # seen by what the process starts
+    shell = (["sh", "-c", "echo $PREPARED"],)
+    running.run_all(subprocess.check_output, [shell, shell], kept.append, initializer=prepare)
+    assert kept == [b"yes\n", b"yes\n"]
+
+
+def test_an_error_is_raised_and_what_is_finished_is_kept():
+    kept = []
+    with pytest.raises(ValueError, match=r"math domain|nonnegative"):
+        running.run_all(math.sqrt, [(4.0,), (-1.0,), (9.0,), (16.0,)], kept.append)
+    assert kept[0] == 2.0
+    assert set(kept) <= {2.0, 3.0, 4.0}
+    assert len(set(kept)) == len(kept)
+
+
+def test_a_run_that_is_interrupted_keeps_what_is_done(tmp_path):
+    """Also what was finished and not yet kept, and each once."""
+    source = tmp_path / "source"
+    source.write_text("done")
+    copies = [tmp_path / str(number) for number in range(3)]
+    kept = []
+
+    def interrupt(done):
+        wait_for(lambda: all(copy.exists() for copy in copies))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        running.run_all(shutil.copy, [(source, copy) for copy in copies], kept.append, 3, interrupt)
+    assert sorted(kept) == copies
+
+
+def wait_for(condition, seconds=60.0):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_what_has_not_begun_when_a_run_is_interrupted_is_not_run():
+    kept = []
+
+    def interrupt(done):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        running.run_all(math.sqrt, [(float(k),) for k in range(50)], kept.append, 1, interrupt)
+    assert 1 <= len(kept) < 50
+
+
+SCRIPT = """
+import sys, time
+from functools import partial
+from pathlib import Path
+from benchmarks.kit.lines import append
+from benchmarks.kit.running import run_missing
+
+def work(seconds):
+    time.sleep(seconds)
+    return {"slept": seconds}
+
+if __name__ == "__main__":
+    tasks = [(0.0,), (0.01,), (600.0,), (0.02,)]
+    run_missing(work, tasks, partial(append, Path(sys.argv[1])), jobs=1)
+"""
+
+
+def test_a_command_that_is_stopped_from_the_keyboard_keeps_what_is_done(tmp_path):
+    (tmp_path / "command.py").write_text(SCRIPT)
+    results = tmp_path / "results.jsonl"
+    command = [sys.executable, str(tmp_path / "command.py"), str(results)]
+    root = Path(running.__file__).parents[2]
+    paths = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C goes to all processes of a terminal
+    )
+    wait_for(lambda: len(list(read_lines(results))) == 2)
+    time.sleep(0.2)  # the third is asleep
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert running.INTERRUPTED in " ".join(said.split())
+    assert list(read_lines(results)) == [{"slept": 0.0}, {"slept": 0.01}]
+
+
+@pytest.mark.parametrize("jobs", [0, -2])
+def test_at_least_one_process_is_needed(jobs):
+    with pytest.raises(ValueError, match=f"`jobs >= 1` must hold, but got jobs={jobs}"):
+        running.run_all(math.sqrt, [], print, jobs)
