@@ -28,6 +28,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from benchmarks.bridge import RESULTS
 from benchmarks.kit.lines import append
+from benchmarks.kit.running import commit
 from calibrant.bridges.botorch import CalibratedLogExpectedImprovement, CalibratedModel
 from calibrant.recalibration import LeaderRecalibrator
 
@@ -108,7 +109,8 @@ def main() -> None:
     for n in given.sizes:
         for seed in range(given.seeds):
             row = {"device": name, "n": n, "seed": seed, "torch": torch.__version__}
-            row |= {"botorch": botorch.__version__} | measure(n, given.device, seed)
+            row |= {"botorch": botorch.__version__, "commit": commit()}
+            row |= measure(n, given.device, seed)
             append(given.results, row)
             print(row, flush=True)
 

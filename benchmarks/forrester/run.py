@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.forrester.problem import LEVELS, MODELS, WAYS, search, settings
 from benchmarks.kit.lines import append, read_lines, rewrite
-from benchmarks.kit.running import run_missing
+from benchmarks.kit.running import commit, run_missing
 
 RESULTS = Path(__file__).parent / "results"
 SEARCHES = RESULTS / "searches.jsonl"
@@ -70,6 +70,7 @@ def execute(model: str, level: float, way: str, seed: int) -> dict:
         "below": int(np.sum(y[3:] < lower)),
         "x": np.round(x, 6).tolist(),
         "y": np.round(y, 6).tolist(),
+        "commit": commit(),
     }
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
+from functools import cache
 from itertools import islice
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 from calibrant.core import validate
 
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")}
 INTERRUPTED = "Interrupted. What is finished is kept; run the same again to resume."
+CHECKOUT = Path(__file__).parents[2]
+CODE = ("*.py", "*.toml", "benchmarks/*.txt")  # results and pages are modified by the run itself
 
 
 def run_missing(
@@ -98,3 +103,22 @@ def one_thread_each() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@cache
+def commit(checkout: Path = CHECKOUT) -> str | None:
+    """Return the short commit of the code that runs, for the records of a run.
+
+    It ends with "-dirty" where code differs from that commit, and is None where there is no git.
+    """
+    try:
+        head = _git(checkout, "rev-parse", "--short", "HEAD")
+        changed = _git(checkout, "status", "--porcelain", "--", *CODE)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return f"{head}-dirty" if changed else head
+
+
+def _git(checkout: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(checkout), *arguments]
+    return subprocess.check_output(command, stderr=subprocess.DEVNULL, text=True).strip()

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.kit.lines import append, read_lines
-from benchmarks.kit.running import run_missing
+from benchmarks.kit.running import commit, run_missing
 from benchmarks.peers.adapters.worker import from_unit
 from benchmarks.peers.suite import TASKS
 from calibrant import Optimizer
@@ -71,6 +71,7 @@ def execute(name: str, n: int, most: int, seed: int) -> dict:
         "before": min(outcomes),
         "after": min(*outcomes, *found),
         "seconds": seconds,
+        "commit": commit(),
     }
 
 

@@ -12,7 +12,7 @@ import warnings
 from pathlib import Path
 
 from benchmarks.kit.lines import append, read_lines
-from benchmarks.kit.running import run_missing
+from benchmarks.kit.running import commit, run_missing
 from benchmarks.kit.words import file_name
 from benchmarks.models.families import FAMILIES, PROBLEMS, search
 
@@ -30,7 +30,7 @@ def execute(family: str, problem: str, calibrated: bool, seed: int) -> dict:
     warnings.simplefilter("ignore")
     row = {"family": family, "problem": problem, "calibrated": calibrated, "seed": seed}
     found = search(family, problem, calibrated=calibrated, seed=seed)
-    return row | found
+    return row | found | {"commit": commit()}
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kit.lines import append, read_lines
-from benchmarks.kit.running import ONE_THREAD, run_missing
+from benchmarks.kit.running import ONE_THREAD, commit, run_missing
 from benchmarks.peers.rivals import RIVALS, Rival, Run, plan
 from benchmarks.peers.suite import TASKS
 
@@ -125,6 +125,7 @@ def execute(run: Run) -> dict[str, Any]:
         "values": [float(f"{value:.7g}") for value in means],
         "seconds": round(float(np.mean(seconds)), 5) if seconds else None,
         "error": error,
+        "commit": commit(),
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kit.lines import append, read_lines
-from benchmarks.kit.running import run_missing
+from benchmarks.kit.running import commit, run_missing
 from benchmarks.kit.words import markdown_table
 from benchmarks.peers.suite import SUITE, TASKS
 from benchmarks.peers.variants import PAIRS, forecasts, search
@@ -50,7 +50,7 @@ def execute(variant: str, task: str, seed: int) -> dict[str, Any]:
     """Return how each setting would have done in one search."""
     made = list(forecasts(search(variant, task, seed)[0]))
     judged = {name: judge(setting, made) for name, setting in SETTINGS.items()}
-    return {"variant": variant, "task": task, "seed": seed, "judged": judged}
+    return {"variant": variant, "task": task, "seed": seed, "judged": judged, "commit": commit()}
 
 
 def judge(recalibrator: Recalibrator, made: list[tuple[Forecast, float]]) -> list[float]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kit.lines import append, read_lines
-from benchmarks.kit.running import run_missing
+from benchmarks.kit.running import commit, run_missing
 from benchmarks.kit.words import file_name
 from benchmarks.peers.run import FIRST
 from benchmarks.peers.suite import SUITE, TASKS
@@ -98,7 +98,7 @@ def execute(name: str, task: str, seed: int) -> dict[str, Any]:
     """Return what is to be kept of one search."""
     study, values = search(name, task, seed)
     found = {"variant": name, "task": task, "seed": seed, "values": values}
-    return found | _scores(forecasts(study))
+    return found | _scores(forecasts(study)) | {"commit": commit()}
 
 
 def search(name: str, task_name: str, seed: int) -> tuple[OptunaStudy, list[float]]:

@@ -36,7 +36,7 @@ def main() -> None:
         print(json.dumps(parts[task["part"]](task)))
         return
     # Not for a child, which may be there to time what is loaded.
-    from benchmarks.kit.running import ONE_THREAD
+    from benchmarks.kit.running import ONE_THREAD, commit
     from benchmarks.speed.samplers import SAMPLERS
 
     tasks = [
@@ -57,7 +57,7 @@ def main() -> None:
             continue
         child = [sys.executable, "-m", "benchmarks.speed.run", json.dumps(task)]
         printed = subprocess.check_output(child, env=os.environ | ONE_THREAD, text=True)
-        row = task | json.loads(printed.splitlines()[-1])
+        row = task | json.loads(printed.splitlines()[-1]) | {"commit": commit()}
         append(RESULTS, row)
         print(row, flush=True)
 

@@ -18,6 +18,7 @@ from scipy.special import ndtr
 
 import calibrant
 from benchmarks.kit.lines import append, read_lines
+from benchmarks.kit.running import commit
 from benchmarks.streams.methods import LEVELS, METHODS, RAW
 from benchmarks.streams.streams import STREAMS
 from calibrant.core.normal import EDGE_SCORE
@@ -48,7 +49,7 @@ def run_coverage() -> None:
     ]
     for task in unfinished("coverage.jsonl", tasks):
         steps = SHORT.get(task["method"], STEPS)
-        append(RESULTS / "coverage.jsonl", task | referee(task, steps))
+        keep("coverage.jsonl", task | referee(task, steps))
 
 
 def referee(task: dict, steps: int) -> dict:
@@ -88,8 +89,8 @@ def run_real() -> None:
         forecast, y = REAL[task["stream"]]()
         result = calibrant.replay(forecast, y, recalibrators()[task["recalibrator"]])
         infinite = np.isinf(np.stack(result.interval(0.8))).any(axis=0).mean()
-        append(
-            RESULTS / "real.jsonl",
+        keep(
+            "real.jsonl",
             task
             | {
                 "outcomes": y.size,
@@ -117,7 +118,7 @@ def run_throughput() -> None:
     tasks += [{"method": "crepes", "levels": 99, "past": p} for p in (1_000, 100_000)]
     tasks += [{"method": "MAPIE ACI", "levels": 99, "past": p} for p in (0, 1_000)]
     for task in unfinished("throughput.jsonl", tasks):
-        append(RESULTS / "throughput.jsonl", task | measure(task))
+        keep("throughput.jsonl", task | measure(task))
 
 
 def measure(task: dict) -> dict:
@@ -184,6 +185,10 @@ def unfinished(name: str, tasks: list[dict]):
         if not any(task.items() <= result.items() for result in done):
             print(f"[{number}/{len(tasks)}] {task}", flush=True)
             yield task
+
+
+def keep(name: str, result: dict) -> None:
+    append(RESULTS / name, result | {"commit": commit()})
 
 
 if __name__ == "__main__":

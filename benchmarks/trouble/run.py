@@ -21,7 +21,7 @@ import optuna
 from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
 
 from benchmarks.kit.lines import append, read_lines
-from benchmarks.kit.running import run_missing
+from benchmarks.kit.running import commit, run_missing
 from benchmarks.trouble.tasks import TASKS, Failure, regret
 from calibrant import CalibratedSampler
 
@@ -77,6 +77,7 @@ def execute(system: str, name: str, seed: int) -> dict[str, Any]:
         "failed": states.count("FAIL"),
         "pruned": states.count("PRUNED"),
         "seconds": round(time.process_time() - began, 2),
+        "commit": commit(),
     }
 
 

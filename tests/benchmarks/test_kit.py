@@ -10,7 +10,6 @@ import sys
 import time
 from functools import partial
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -336,8 +335,7 @@ def test_a_command_that_is_stopped_from_the_keyboard_keeps_what_is_done(tmp_path
     (tmp_path / "command.py").write_text(SCRIPT)
     results = tmp_path / "results.jsonl"
     command = [sys.executable, str(tmp_path / "command.py"), str(results)]
-    root = Path(running.__file__).parents[2]
-    paths = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([str(running.CHECKOUT), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
         command,
         env={**os.environ, "PYTHONPATH": paths},
@@ -359,3 +357,42 @@ def test_a_command_that_is_stopped_from_the_keyboard_keeps_what_is_done(tmp_path
 def test_at_least_one_process_is_needed(jobs):
     with pytest.raises(ValueError, match=f"`jobs >= 1` must hold, but got jobs={jobs}"):
         running.run_all(math.sqrt, [], print, jobs)
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A repository with one commit of a module and a result."""
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)  # as a hook has them, of another repository
+    (tmp_path / "module.py").write_text("x = 1\n")
+    (tmp_path / "results.jsonl").write_text("{}\n")
+    who = ["-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+    for arguments in (["init", "-q"], ["add", "."], [*who, "commit", "-q", "-m", "One"]):
+        subprocess.run(["git", "-C", str(tmp_path), *arguments], check=True)
+    running.commit.cache_clear()
+    yield tmp_path
+    running.commit.cache_clear()
+
+
+def test_records_say_which_commit_they_are_of(checkout):
+    head = subprocess.check_output(["git", "-C", str(checkout), "rev-parse", "HEAD"], text=True)
+    found = running.commit(checkout)
+    assert len(found) >= 4
+    assert head.startswith(found)
+
+
+@pytest.mark.parametrize(
+    ("changed", "dirty"), [("module.py", True), ("new.py", True), ("results.jsonl", False)]
+)
+def test_a_commit_is_dirty_where_its_code_was_changed(checkout, changed, dirty):
+    """Results do not count: the run itself appends to them."""
+    (checkout / changed).write_text("x = 2\n")
+    assert running.commit(checkout).endswith("-dirty") == dirty
+
+
+def test_without_git_there_is_no_commit(checkout, monkeypatch):
+    shutil.rmtree(checkout / ".git")
+    assert running.commit(checkout) is None
+    running.commit.cache_clear()
+    monkeypatch.setenv("PATH", "")
+    assert running.commit(running.CHECKOUT) is None
