@@ -2,6 +2,7 @@
 
 import pytest
 from benchmarks.kit.lines import read_lines
+from benchmarks.kit.running import commit
 from benchmarks.models import families, run
 
 
@@ -13,5 +14,6 @@ def test_a_search_begins_as_the_one_on_disk(calibrated, monkeypatch):
     stored = known[problem, calibrated, 0]
     found = run.execute(family, problem, calibrated, 0)
     assert list(found)[: len(stored)] == list(stored)
+    assert found["commit"] == commit()
     assert found["values"] == pytest.approx(stored["values"][:7], rel=1e-3)
     assert found["pit"] == pytest.approx(stored["pit"][:2], abs=1e-2)

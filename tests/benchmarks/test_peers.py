@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from benchmarks.kit.running import commit
 from benchmarks.peers import held_out, regret, run
 from benchmarks.peers.adapters.worker import active, from_unit
 from benchmarks.peers.rivals import RIVALS, Part, Rival, Run, plan
@@ -165,6 +166,7 @@ def test_a_rival_that_fails_has_a_result_that_says_so(deed, tmp_path, monkeypatc
     assert result["error"] == error
     assert len(result["values"]) == (7 if error else 10)
     assert json.loads(json.dumps(result)) == result
+    assert result["commit"] == commit()
     for worker in run._workers.values():
         worker.close()
 
