@@ -3,9 +3,9 @@
     python -m benchmarks.large.run
 
 A history is made of n evaluations as a long search leaves them: a third anywhere, the others around
-the optimum, ever closer. From there the search goes on for 20 asks. Results are JSON lines, one a
-run: CPU seconds of each ask, on one thread, and how far the best outcome came. A run that is in the
-results is not repeated.
+the optimum, ever closer. From there the search goes on for 20 asks. Results are JSON lines, one
+per run: CPU seconds of each ask, on one thread, and how far the best outcome came. A run that is
+in the results is not repeated.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ TAUS = (1, 2, 4, 8, 16, 32)
 GRID: dict[str, tuple[float, ...]] = {"minibatch": MINIBATCHES, "kappa": KAPPAS, "tau0": TAUS}
 
 TRAINING, TESTING = 11_000, 2_200  # articles, as in the paper
-TOPICS = 20  # the paper does not say; one a newsgroup
+TOPICS = 20  # the paper does not say; one per newsgroup
 PASSES = 3  # over the training articles; more change little and cost as much again
 WORDS = 2_000  # the most frequent; a minibatch of 1 touches all of them 11,000 times
 RAREST, COMMONEST = 5, 0.5  # words in fewer articles, or in a larger part of them, say little

@@ -62,7 +62,7 @@ class Exploration(NamedTuple):
 
     x: list[FloatArray]  # the first points, then the chosen ones
     y: list[float]
-    beliefs: list[Belief]  # one a chosen point: what was believed when it was chosen
+    beliefs: list[Belief]  # one per chosen point: what was believed when it was chosen
 
 
 def explore(setup: Setup, seed: int) -> Exploration:
