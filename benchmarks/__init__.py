@@ -1,1 +1,1 @@
-"""Benchmarks: each folder regenerates its tables with one command."""
+"""Benchmarks: each folder regenerates its tables with one command; ``kit`` is what they share."""

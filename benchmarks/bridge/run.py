@@ -1,4 +1,4 @@
-"""Time an ask of BoTorch with and without calibration; results are JSON lines, one a measurement.
+"""Time an ask of BoTorch with and without calibration; results are JSON lines, one per measurement.
 
     python -m benchmarks.bridge.run --device cuda --sizes 1000 5000 10000
 
@@ -11,7 +11,6 @@ the criteria do, so that one evaluation with its gradient is timed as well.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Callable
@@ -28,6 +27,8 @@ from botorch.test_functions import Hartmann
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from benchmarks.bridge import RESULTS
+from benchmarks.kit.lines import append
+from benchmarks.kit.running import commit
 from calibrant.bridges.botorch import CalibratedLogExpectedImprovement, CalibratedModel
 from calibrant.recalibration import LeaderRecalibrator
 
@@ -108,9 +109,9 @@ def main() -> None:
     for n in given.sizes:
         for seed in range(given.seeds):
             row = {"device": name, "n": n, "seed": seed, "torch": torch.__version__}
-            row |= {"botorch": botorch.__version__} | measure(n, given.device, seed)
-            with given.results.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
+            row |= {"botorch": botorch.__version__, "commit": commit()}
+            row |= measure(n, given.device, seed)
+            append(given.results, row)
             print(row, flush=True)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.bridge import RESULTS
-from benchmarks.peers.lines import read_lines
+from benchmarks.kit.lines import read_lines
 
 PAGE = Path(__file__).parent / "README.md"
 
@@ -16,7 +16,7 @@ HEAD = """# BoTorch on a GPU: what calibration costs
 
 An ask after n outcomes of Hartmann's function in 6 dimensions: fit a `SingleTaskGP`, then maximise log expected improvement with
 `optimize_acqf` (10 starts, 512 raw samples). Calibrated, an ask also scores all n outcomes by leave-one-out, makes the tables of
-the leader's shape and reads the improvement off them. Both go on from the same fit and the same starting points; medians of seven, {seeds} seeds,
+the leader's residual and reads the improvement off them. Both go on from the same fit and the same starting points; medians of seven, {seeds} seeds,
 wall-clock time on one {device} (torch {torch}, BoTorch {botorch}).
 
 | n | fit, s | plain: maximise, s | calibrated: maximise, s | of it calibration, ms | an evaluation with gradient, plain / calibrated, ms | whole ask, calibrated / plain | range over seeds |
@@ -51,7 +51,7 @@ def main() -> None:
         "another criterion.\n\n## Again\n\n```\npython -m benchmarks.bridge.run --device cuda\n"
         "python -m benchmarks.bridge.tables\n```\n\nneeds `calibrant[botorch]` and a GPU. Raw results: "
         "`results/bridge.jsonl`. That numbers on a GPU are those on the CPU is tested in "
-        "`tests/test_botorch.py`, where there is one.\n",
+        "`tests/bridges/test_botorch.py`, where there is one.\n",
         encoding="utf-8",
     )
     print(PAGE)

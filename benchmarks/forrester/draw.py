@@ -93,7 +93,7 @@ def add_panel(figure: go.Figure, row: int, column: int, searched: Searched, step
     add("chosen next", chosen, bound.lower(belief, chosen), **markers(ORANGE, "triangle-up", 12))
     figure.add_annotation(
         x=0.03, y=17.0, xanchor="left", yanchor="top", align="left", showarrow=False,
-        text=f"std × {belief.shape.std():.2f}<br>best {y[:known].min():.2f}".replace("-", "−"),
+        text=f"std × {belief.residual.std():.2f}<br>best {y[:known].min():.2f}".replace("-", "−"),
         row=row, col=column,
     )  # fmt: skip
 

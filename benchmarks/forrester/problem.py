@@ -135,5 +135,6 @@ def settings() -> dict[str, dict[str, str]]:
 
 
 def _plain(text: str) -> str:
-    """Return the text with <Enum.MEMBER: 'value'> as 'value'."""
-    return re.sub(r"<\w+\.\w+: ('[^']*')>", r"\1", text)
+    """Return the text with <Enum.MEMBER: 'value'> as 'value', and <class 'module.Name'> as Name."""
+    text = re.sub(r"<\w+\.\w+: ('[^']*')>", r"\1", text)
+    return re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", text)  # a class that moves is the same

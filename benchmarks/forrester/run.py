@@ -1,4 +1,4 @@
-"""Run the searches; results are JSON lines, one a search, and a finished search is not repeated.
+"""Run the searches; results are JSON lines, one per search, and a finished search is not repeated.
 
     python -m benchmarks.forrester.run
 
@@ -13,12 +13,16 @@ are run again; other changes of the library are not noticed: then delete the res
 
 from __future__ import annotations
 
+import itertools
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.forrester.problem import LEVELS, MODELS, WAYS, search, settings
+from benchmarks.kit.lines import append, read_lines, rewrite
+from benchmarks.kit.running import commit, run_missing
 
 RESULTS = Path(__file__).parent / "results"
 SEARCHES = RESULTS / "searches.jsonl"
@@ -31,13 +35,9 @@ def main() -> None:
     RESULTS.mkdir(exist_ok=True)
     forget_outdated()
     done = {(r["model"], r["level"], r["way"], r["seed"]) for r in load()}
-    for model in MODELS:
-        for level in LEVELS:
-            for way in WAYS:
-                print(f"{model}, level {level}, {way}", flush=True)
-                for seed in SEEDS:
-                    if (model, level, way, seed) not in done:
-                        append(model, level, way, seed)
+    every = itertools.product(MODELS, LEVELS, WAYS, SEEDS)
+    missing = [one for one in every if one not in done]
+    run_missing(execute, missing, partial(append, SEARCHES))
 
 
 def forget_outdated() -> None:
@@ -50,17 +50,18 @@ def forget_outdated() -> None:
             for result in load()
             if all(then[kind].get(result[kind]) == now[kind].get(result[kind]) for kind in now)
         ]
-        SEARCHES.write_text("".join(line(result) for result in kept))
+        rewrite(SEARCHES, kept)
     SETTINGS.write_text(json.dumps(now, indent=2) + "\n")
 
 
-def append(model: str, level: float, way: str, seed: int) -> None:
+def execute(model: str, level: float, way: str, seed: int) -> dict:
+    """Return what is to be kept of a search."""
     x, y, bound = searched = search(model, level, way, seed)
     lower = [
         float(bound.lower(belief, point)[0])
         for belief, point in zip(bound.beliefs, x[3:, None], strict=True)
     ]
-    result = {
+    return {
         "model": model,
         "level": level,
         "way": way,
@@ -69,18 +70,12 @@ def append(model: str, level: float, way: str, seed: int) -> None:
         "below": int(np.sum(y[3:] < lower)),
         "x": np.round(x, 6).tolist(),
         "y": np.round(y, 6).tolist(),
+        "commit": commit(),
     }
-    with SEARCHES.open("a") as file:
-        file.write(line(result))
-
-
-def line(result: dict) -> str:
-    return json.dumps(result, separators=(",", ":")) + "\n"
 
 
 def load() -> list[dict]:
-    lines = SEARCHES.read_text().splitlines() if SEARCHES.exists() else []
-    return [json.loads(text) for text in lines]
+    return list(read_lines(SEARCHES))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ from scipy.stats import binomtest
 from benchmarks.forrester import draw
 from benchmarks.forrester.problem import EVALUATIONS, FOUND, LEVELS, MODELS, WAYS
 from benchmarks.forrester.run import SEEDS, STEP, load
+from benchmarks.kit.statistics import holm, mcnemar
+from benchmarks.kit.words import markdown_table, p_equation
 
 PAGE = Path(__file__).parent / "README.md"
 BUDGETS = (15, EVALUATIONS)
@@ -132,24 +134,25 @@ def table(results: list[dict], budget: int) -> str:
         for row in ROWS
         for way in CALIBRATED
     }
-    significant = holm(p)
     marks = {
         search: "▲" if found[search].sum() > found[*search[:2], "raw"].sum() else "▼"
-        for search in significant
+        for search, corrected in zip(p, holm(list(p.values())), strict=True)
+        if corrected <= 0.05
     }
-    lines = [
-        f"### Found within {budget} evaluations",
-        "",
-        "| model | level | " + " | ".join(WAY_NAMES.values()) + " |",
-        "|---|---|" + "---|" * len(WAY_NAMES),
-    ]
+    rows = []
     for row in ROWS:
         cells = [share(found[*row, "raw"])]
         for way in CALIBRATED:
             mark = f" **{marks[*row, way]}**" if (*row, way) in marks else ""
-            cells.append(f"{share(found[*row, way])}<br>{p_value(p[*row, way])}{mark}")
-        lines.append(f"| {MODEL_NAMES[row[0]]} | {row[1]} | " + " | ".join(cells) + " |")
-    return "\n".join([*lines, "", finding(found, marks), ""])
+            cells.append(f"{share(found[*row, way])}<br>{p_equation(p[*row, way])}{mark}")
+        rows.append((MODEL_NAMES[row[0]], str(row[1]), *cells))
+    title = f"### Found within {budget} evaluations"
+    return "\n".join([title, "", text_table(rows), "", finding(found, marks), ""])
+
+
+def text_table(rows: list[tuple[str, ...]]) -> str:
+    head = ("model", "level", *WAY_NAMES.values())
+    return markdown_table(head, rows, text_columns=len(head))
 
 
 def boldness(results: list[dict]) -> str:
@@ -161,10 +164,9 @@ def boldness(results: list[dict]) -> str:
         "a value below their bound. If forecasts were calibrated at the points chosen, it would be",
         "the level. Searches end when they have found the minimum: those that are stuck weigh most.",
         "",
-        "| model | level | " + " | ".join(WAY_NAMES.values()) + " |",
-        "|---|---|" + "---|" * len(WAY_NAMES),
     ]
     below: dict[Search, float] = {}
+    rows = []
     for row in ROWS:
         cells = []
         for way in WAYS:
@@ -173,7 +175,7 @@ def boldness(results: list[dict]) -> str:
             chosen = sum(len(r["x"]) - 3 for r in runs)
             below[*row, way] = sum(r["below"] for r in runs) / chosen
             cells.append(f"{k:.2f} · {below[*row, way]:.1%}")
-        lines.append(f"| {MODEL_NAMES[row[0]]} | {row[1]} | " + " | ".join(cells) + " |")
+        rows.append((MODEL_NAMES[row[0]], str(row[1]), *cells))
     raw, default = (
         ", ".join(f"{below[*row, way]:.0%}" for row in ROWS) for way in ("raw", "default")
     )
@@ -181,6 +183,7 @@ def boldness(results: list[dict]) -> str:
     return "\n".join(
         [
             *lines,
+            text_table(rows),
             "",
             f"Row by row, {raw} of the raw values and {default} of those with the default "
             f"recalibration were below their bound; nearest to the level came "
@@ -248,30 +251,10 @@ def outcomes(results: list[dict], budget: int) -> Found:
     return found
 
 
-def mcnemar(new: np.ndarray, old: np.ndarray) -> float:
-    """Return the two-sided exact p-value of paired successes."""
-    gained, lost = int(np.sum(new & ~old)), int(np.sum(old & ~new))
-    return float(binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
-
-
-def holm(p: dict[Search, float]) -> list[Search]:
-    """Return the comparisons that stand at 5 % all together."""
-    significant = []
-    for rank, key in enumerate(sorted(p, key=p.__getitem__)):
-        if p[key] > 0.05 / (len(p) - rank):
-            break
-        significant.append(key)
-    return [key for key in p if key in significant]
-
-
 def share(found: np.ndarray) -> str:
     test = binomtest(int(found.sum()), found.size)
     low, high = test.proportion_ci(method="wilson")
     return f"{found.mean():.0%} ({100 * low:.0f}–{100 * high:.0f})"
-
-
-def p_value(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
     python -m benchmarks.large.run
 
 A history is made of n evaluations as a long search leaves them: a third anywhere, the others around
-the optimum, ever closer. From there the search goes on for 20 asks. Results are JSON lines, one a
-run: CPU seconds of each ask, on one thread, and how far the best outcome came. A run that is in the
-results is not repeated.
+the optimum, ever closer. From there the search goes on for 20 asks. Results are JSON lines, one
+per run: CPU seconds of each ask, on one thread, and how far the best outcome came. A run that is
+in the results is not repeated.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from __future__ import annotations
 import itertools
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.kit.lines import append, read_lines
+from benchmarks.kit.running import commit, run_missing
 from benchmarks.peers.adapters.worker import from_unit
-from benchmarks.peers.lines import append, read_lines
 from benchmarks.peers.suite import TASKS
 from calibrant import Optimizer
-from calibrant.cli.terminal import progress_bar
 from calibrant.models import Rotation
 from calibrant.search.defaults import MODEL
 
@@ -65,19 +66,21 @@ def execute(name: str, n: int, most: int, seed: int) -> dict:
         seconds.append(round(time.process_time() - start, 4))
         found.append(evaluate(x))
         optimizer.tell(x, found[-1])
-    return {"before": min(outcomes), "after": min(*outcomes, *found), "seconds": seconds}
+    return {
+        **dict(zip(KEYS, (name, n, most, seed), strict=True)),
+        "before": min(outcomes),
+        "after": min(*outcomes, *found),
+        "seconds": seconds,
+        "commit": commit(),
+    }
 
 
 def main() -> None:
-    known = read_lines(RESULTS) if RESULTS.exists() else ()
-    done = {tuple(row[key] for key in KEYS) for row in known}
+    done = {tuple(row[key] for key in KEYS) for row in read_lines(RESULTS)}
     every = itertools.product(PROBLEMS, SIZES, LIMITS, SEEDS)
     plan = sorted((run for run in every if run not in done), key=lambda run: run[3])
-    with progress_bar() as bar:
-        all_runs = bar.add_task("runs", total=len(plan))
-        for run in plan:
-            append(RESULTS, {**dict(zip(KEYS, run, strict=True)), **execute(*run)})
-            bar.advance(all_runs)
+    # One at a time: neighbours on the same memory would be part of the times.
+    run_missing(execute, plan, partial(append, RESULTS), jobs=1, title="runs")
 
 
 if __name__ == "__main__":

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.kit.lines import read_lines
+from benchmarks.kit.statistics import estimate, paired_p
+from benchmarks.kit.words import signed
 from benchmarks.large.run import ASKS, LIMITS, PROBLEMS, RESULTS, SEEDS, SIZES
-from benchmarks.paper.metrics import estimate, paired_p
-from benchmarks.peers.lines import read_lines
 from benchmarks.peers.suite import TASKS
 from calibrant.models import GaussianProcess
 
@@ -45,8 +46,7 @@ def main() -> None:
             asks = [r["seconds"] for r in runs.values()]
             beside = "| | |"
             if most != DEFAULT and len(keys) > 1:
-                mean, p = estimate(change), paired_p(change, np.zeros_like(change))
-                beside = f"| {mean.mean:+.3f} ({mean.low:+.3f} to {mean.high:+.3f}) | {p:.2g} |"
+                beside = f"| {signed(estimate(change))} | {paired_p(change):.2g} |"
             rows.append(
                 f"| {n:,} | {most:,} | {np.mean(asks):.2f} | {np.median(np.max(asks, axis=1)):.1f} "
                 f"| {left.mean():.3f} {beside} {len(keys)} |"

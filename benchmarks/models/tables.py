@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.kit.lines import read_lines
+from benchmarks.kit.statistics import paired_p
 from benchmarks.models.families import BUDGET, FAMILIES, PROBLEMS, TASKS
 from benchmarks.models.run import REPETITIONS, path
-from benchmarks.paper.metrics import paired_p
-from benchmarks.peers.lines import read_lines
 from calibrant.evaluation.metrics import calibration_score
 
 PAGE = Path(__file__).parent / "README.md"
@@ -38,8 +38,7 @@ trees, or by ten-fold cross-validation). The BoTorch rows are BoTorch's own loop
 def main() -> None:
     rows, verdicts = [], []
     for family in FAMILIES:
-        file = path(family)
-        found = list(read_lines(file)) if file.exists() else []
+        found = list(read_lines(path(family)))
         for problem in PROBLEMS:
             row = compare([r for r in found if r["problem"] == problem], problem)
             if row is None:
@@ -71,7 +70,7 @@ def compare(found: list[dict[str, Any]], problem: str) -> dict[str, Any] | None:
             for kind in ("pit", "shown_pit")
         ],
         "crps": float(np.exp(np.mean(ratios))),
-        "crps p": paired_p(np.array(ratios), np.zeros(len(ratios))),
+        "crps p": paired_p(ratios),
         "regret": [float(regret[0].mean()), float(regret[1].mean())],
         "better": int((regret[1] < regret[0]).sum()),
         "worse": int((regret[1] > regret[0]).sum()),

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from benchmarks.kit.running import INTERRUPTED
 from benchmarks.paper.experiments import ALL, EXPERIMENTS, repetitions
 from benchmarks.paper.page import draw_pictures, write_page
 from benchmarks.paper.records import Records
@@ -68,7 +69,7 @@ def paper(
     except typer.Exit:  # a RuntimeError too, and what it had to say has been said
         raise
     except KeyboardInterrupt:
-        errors.print("Interrupted. Finished searches are kept; run the same again to go on.")
+        errors.print(INTERRUPTED)
         raise typer.Exit(EXIT_INTERRUPTED) from None
     except (ImportError, OSError, ValueError, RuntimeError) as error:
         fail(str(error))

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.kit.statistics import estimate, paired_p
+from benchmarks.kit.words import interval, number, p_value
 from benchmarks.paper import metrics, theorem
 from benchmarks.paper.experiments import CALIBRATED, RAW, Experiment
-from benchmarks.paper.metrics import compare, estimate
+from benchmarks.paper.metrics import compare
+from benchmarks.paper.records import Runs
 from benchmarks.paper.section import Section, Table, mean, present, summary
 from benchmarks.paper.texts import text_of
-from benchmarks.paper.words import Runs, interval, number, p_value
 
 
 def write_theorem(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Section:
@@ -93,7 +95,7 @@ def write_where(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Sec
                 number(float(np.mean([one.worse for one in seen])), 2),
                 f"{number(theirs.mean())} → {number(ours.mean())}",
                 interval(estimate(ours - theirs), 4),
-                p_value(metrics.paired_p(ours, theirs)),
+                p_value(paired_p(ours, theirs)),
                 f"{number(before, 2)} → {number(after, 2)}",
                 f"{100 * held_before:.0f} % → {100 * held_after:.0f} %",
             )
@@ -125,10 +127,7 @@ def _by_budget(experiment: Experiment, runs: dict[str, Runs]) -> Table:
     for (acquisition, problem), changes in sorted(ahead.items(), key=lambda item: item[0][0]):
         areas = [np.array([change[:budget].mean() for change in changes]) for budget in _BUDGETS]
         better = f"{np.mean(areas[-1] < 0):.2f} / {np.mean(areas[-1] > 0):.2f}"
-        cells = [
-            f"{number(float(area.mean()), 4)}, p {p_value(metrics.paired_p(area, 0.0 * area))}"
-            for area in areas
-        ]
+        cells = [f"{number(float(area.mean()), 4)}, p {p_value(paired_p(area))}" for area in areas]
         rows.append((acquisition, problem, str(len(changes)), better, *cells))
     head = ("acquisition", "problem", "repetitions", "smaller / larger area")
     budgets = tuple(f"after {budget} steps" for budget in _BUDGETS)

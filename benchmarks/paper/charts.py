@@ -11,10 +11,10 @@ from plotly.subplots import make_subplots
 
 from benchmarks.paper.experiments import CALIBRATED, RAW
 from benchmarks.paper.metrics import calibration_by_step, curve
+from benchmarks.paper.records import Runs
 from benchmarks.paper.search import Exploration
 from benchmarks.paper.setups import ACQUISITIONS, Setup
 from benchmarks.paper.tasks import task
-from benchmarks.paper.words import Runs
 from calibrant.acquisition.base import Belief
 from calibrant.core import Cube
 from calibrant.core.typing import FloatArray
@@ -116,10 +116,10 @@ def _add_snapshot(
     add("evaluated", x[:-1], y[:-1], mode="markers", marker=dots)
     chosen = {"color": _ORANGE, "size": 12, "symbol": "triangle-up"}
     add("chosen next", x[-1:], y[-1:], mode="markers", marker=chosen)
+    learned = f"std × {float(belief.residual.std()):.2f}<br>best {y[:-1].min():.2f}"
     figure.add_annotation(
         x=0.03, y=0.97, xref="x domain", yref="y domain", showarrow=False, align="left",
-        text=f"std × {float(belief.shape.std()):.2f}<br>best {y[:-1].min():.2f}".replace("-", "−"),
-        row=row, col=column,
+        text=learned.replace("-", "−"), row=row, col=column,
     )  # fmt: skip
 
 

@@ -220,7 +220,7 @@ def _pictures(path: Path, name: str, array: np.ndarray) -> NDArray[np.uint8]:
 def _labels(path: Path, name: str, array: np.ndarray, count: int) -> NDArray[np.int64]:
     if array.shape != (count,) or array.dtype.kind not in "iu":
         raise ValueError(
-            f"{path}: {name} must be {count} integers, one a picture, but got {array.dtype} of "
+            f"{path}: {name} must be {count} integers, one per picture, but got {array.dtype} of "
             f"shape {array.shape}."
         )
     labels = array.astype(np.int64)

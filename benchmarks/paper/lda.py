@@ -12,16 +12,17 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from benchmarks.kit.lines import append, whole_lines
+from benchmarks.kit.running import run_all
 from benchmarks.paper import data
 from calibrant.core import validate
 
@@ -33,7 +34,7 @@ TAUS = (1, 2, 4, 8, 16, 32)
 GRID: dict[str, tuple[float, ...]] = {"minibatch": MINIBATCHES, "kappa": KAPPAS, "tau0": TAUS}
 
 TRAINING, TESTING = 11_000, 2_200  # articles, as in the paper
-TOPICS = 20  # the paper does not say; one a newsgroup
+TOPICS = 20  # the paper does not say; one per newsgroup
 PASSES = 3  # over the training articles; more change little and cost as much again
 WORDS = 2_000  # the most frequent; a minibatch of 1 touches all of them 11,000 times
 RAREST, COMMONEST = 5, 0.5  # words in fewer articles, or in a larger part of them, say little
@@ -155,7 +156,7 @@ def evaluate_grid(
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Evaluate what is missing of the grid in ``path``, one JSON line a setting as each finishes.
+    """Evaluate what is missing of the grid in ``path``, one JSON line per setting as each finishes.
 
     Args:
         corpus: the articles.
@@ -164,20 +165,26 @@ def evaluate_grid(
         progress: called with the settings done so far and with how many there are.
     """
     validate.at_least("jobs", jobs, 1)
-    known, complete = _results(path)
+    known = _results(path)
     missing = [setting for setting in settings() if setting not in known]
-    with path.open("ab") as file:
-        file.truncate(complete)
-        for done, result in enumerate(_evaluated(corpus, missing, jobs), start=len(known) + 1):
-            file.write(json.dumps(result).encode() + b"\n")
-            file.flush()
-            if progress is not None:
-                progress(done, len(known) + len(missing))
+
+    def tell(done: int) -> None:
+        if progress is not None:
+            progress(len(known) + done, len(known) + len(missing))
+
+    if jobs > 1:
+        keep = partial(append, path)
+        tasks = [(setting,) for setting in missing]
+        run_all(_work, tasks, keep, jobs, tell, partial(_start_worker, corpus))
+        return
+    for done, setting in enumerate(missing, start=1):
+        append(path, _result(corpus, setting))
+        tell(done)
 
 
 def read_grid(path: Path) -> dict[Setting, float]:
     """Return the perplexity of every setting: (minibatch, kappa, tau0)."""
-    known, _ = _results(path)
+    known = _results(path)
     missing = [setting for setting in settings() if setting not in known]
     if missing:
         raise ValueError(
@@ -194,18 +201,11 @@ def _draw(rng: np.random.Generator, texts: Sequence[str], count: int) -> list[st
     return [texts[i] for i in rng.permutation(len(texts))[:count]]
 
 
-def _results(path: Path) -> tuple[dict[Setting, float], int]:
-    """Return what a file of results holds, and how many of its bytes are complete lines.
-
-    A run that was stopped while it wrote leaves half a line at the end; that setting is evaluated
-    again.
-    """
-    content = path.read_bytes() if path.exists() else b""
-    complete = content.rfind(b"\n") + 1
+def _results(path: Path) -> dict[Setting, float]:
+    """Return what a file of results holds."""
     allowed = set(settings())
     known: dict[Setting, float] = {}
-    rest = content[complete:]
-    for number, line in enumerate(content[:complete].splitlines(), start=1):
+    for number, line in whole_lines(path):
         try:
             row = json.loads(line)
             setting = (row["minibatch"], row["kappa"], row["tau0"])
@@ -217,28 +217,7 @@ def _results(path: Path) -> tuple[dict[Setting, float], int]:
                 f"{path}, line {number}: a line must be a result of evaluate_grid, but got "
                 f"{line[:80]!r}; take another file, or take the line out."
             ) from error
-    if rest and not rest.startswith(b"{"):
-        raise ValueError(
-            f"{path} must hold results of evaluate_grid, but ends with {rest[:80]!r}; "
-            "take another file."
-        )
-    return known, complete
-
-
-def _evaluated(corpus: Corpus, missing: Sequence[Setting], jobs: int) -> Iterator[dict[str, float]]:
-    """Yield results as they finish."""
-    jobs = min(jobs, len(missing))
-    if jobs <= 1:
-        yield from (_result(corpus, setting) for setting in missing)
-        return
-    # Spawned, not forked: BLAS threads of this process do not survive a fork.
-    workers = ProcessPoolExecutor(jobs, get_context("spawn"), _start_worker, (corpus,))
-    try:
-        futures = [workers.submit(_work, setting) for setting in missing]
-        for future in as_completed(futures):
-            yield future.result()
-    finally:
-        workers.shutdown(cancel_futures=True)
+    return known
 
 
 def _result(corpus: Corpus, setting: Setting) -> dict[str, float]:
@@ -271,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="python -m benchmarks.paper.lda", description="Evaluate online LDA on its whole grid."
     )
     parser.add_argument("counts", type=Path, help="a corpus that save_counts wrote (npz)")
-    parser.add_argument("out", type=Path, help="the results, one JSON line a setting; resumed")
+    parser.add_argument("out", type=Path, help="the results, one JSON line per setting; resumed")
     parser.add_argument("--jobs", type=int, default=1, help="processes (1)")
     options = parser.parse_args(arguments)
     evaluate_grid(load_counts(options.counts), options.out, options.jobs)

@@ -11,11 +11,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.kit.statistics import Estimate, estimate, paired_p
 from benchmarks.paper.search import Record, pits
 from calibrant.core.typing import FloatArray
 from calibrant.evaluation import metrics
@@ -23,41 +24,6 @@ from calibrant.evaluation import metrics
 LEVELS = 20  # of the calibration score; the paper does not say
 RATIOS = (1.5, 2.0, 5.0, 10.0)  # of Theorem 1
 _SAME = 1e-3  # of the range from lower to upper: minima closer than this are the same
-
-
-class Estimate(NamedTuple):
-    """A mean over repetitions and its 95 % bootstrap interval."""
-
-    mean: float
-    low: float
-    high: float
-
-
-def estimate(values: Sequence[float] | FloatArray, draws: int = 4000) -> Estimate:
-    """Return mean and percentile bootstrap interval; the resamples are the same every time."""
-    values = np.asarray(values, dtype=float)
-    rng = np.random.default_rng(0)
-    means = values[rng.integers(values.size, size=(draws, values.size))].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return Estimate(float(values.mean()), float(low), float(high))
-
-
-def paired_p(ours: Sequence[float] | FloatArray, theirs: Sequence[float] | FloatArray) -> float:
-    """Return the two-sided p-value of Wilcoxon's signed-rank test on paired values.
-
-    Up to 12 pairs all assignments of signs are tried; beyond, the normal approximation will do.
-    """
-    from scipy.stats import rankdata, wilcoxon  # 0.3 s to load
-
-    difference = np.asarray(ours, dtype=float) - np.asarray(theirs, dtype=float)
-    if not np.any(difference):
-        return 1.0
-    if difference.size > 12:
-        return float(wilcoxon(difference, zero_method="zsplit", method="approx").pvalue)
-    ranks = rankdata(np.abs(difference))
-    signs = 1.0 - 2.0 * (np.arange(2**difference.size)[:, None] >> np.arange(difference.size) & 1)
-    observed = abs(ranks @ np.sign(difference))
-    return float(np.mean(np.abs(signs @ ranks) >= observed - 1e-9))
 
 
 def curve(record: Record) -> FloatArray:

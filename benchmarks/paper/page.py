@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence, Set
 from pathlib import Path
 
+from benchmarks.kit.words import markdown_table
 from benchmarks.paper.section import Section, Table
 
 TITLE = "The paper, run again"
@@ -100,12 +101,9 @@ def _overview(sections: Sequence[Section]) -> Table:
 
 
 def _markdown_table(table: Table) -> str:
-    lines = [f"**{table.caption}**", ""] if table.caption else []
-    lines.append("| " + " | ".join(table.head) + " |")
-    side = "---" if len(table.head) == 2 else "---:"  # numbers to the right, a sentence not
-    lines.append("|---|" + f"{side}|" * (len(table.head) - 1))
-    lines += ["| " + " | ".join(row) + " |" for row in table.rows]
-    return "\n".join(lines)
+    caption = f"**{table.caption}**\n\n" if table.caption else ""
+    texts = 2 if len(table.head) == 2 else 1  # a title and a sentence, or a title and numbers
+    return caption + markdown_table(table.head, table.rows, texts)
 
 
 def _html(sections: Sequence[Section], drawn: Set[str] = frozenset()) -> str:

@@ -1,14 +1,18 @@
-"""Results on disk: one JSON line a repetition, one file a problem; none is run twice."""
+"""Results on disk: one JSON line per repetition, one file per problem; none is run twice."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
+from benchmarks.kit.lines import append, whole_lines
+from benchmarks.kit.words import file_name
 from benchmarks.paper.search import Record
 from benchmarks.paper.setups import Setup
+
+Runs = Mapping[str, Mapping[int, Record]]  # label → seed → record
 
 
 class Repetition(NamedTuple):
@@ -50,19 +54,12 @@ class Records:
 
     def add(self, record: Record) -> None:
         """Keep a result, on disk before anything else."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / f"{record['problem'].replace(' ', '-')}.jsonl"
-        with path.open("a+b") as file:
-            _end_line(file)
-            file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+        append(self.folder / f"{file_name(record['problem'])}.jsonl", record)
         self._known[repetition_of(record)] = record
 
     def _read(self) -> Iterator[tuple[Repetition, Record]]:
         for path in sorted(self.folder.glob("*.jsonl")):
-            lines = path.read_text(encoding="utf-8").split("\n")
-            for number, line in enumerate(lines, start=1):
-                if not line or number == len(lines):  # cut off while it was written: run again
-                    continue
+            for number, line in whole_lines(path):
                 try:
                     record = json.loads(line)
                     yield repetition_of(record), record
@@ -70,17 +67,3 @@ class Records:
                     raise ValueError(
                         f"Line {number} of {path} is not a search ({error}); remove it to go on."
                     ) from error
-
-
-def _end_line(file: IO[bytes]) -> None:
-    """Drop a last line that was cut off, so that the next one is not appended to it."""
-    size = file.seek(0, 2)
-    if size == 0:
-        return
-    file.seek(size - 1)
-    if file.read(1) == b"\n":
-        return
-    file.seek(0)
-    whole = file.read()
-    file.truncate(whole.rfind(b"\n") + 1)
-    file.seek(0, 2)

@@ -1,4 +1,4 @@
-"""Run searches on all cores, keep each as it ends, and go on where an earlier run stopped.
+"""Run searches on all cores, keep each as it ends, and resume where an earlier run stopped.
 
     python -m benchmarks.paper.run FOLDER EXPERIMENT … --jobs 16 --repetitions 30
 
@@ -9,19 +9,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
-from multiprocessing import get_context
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from benchmarks.kit.running import run_all
 from benchmarks.paper.experiments import EXPERIMENTS, repetitions
-from benchmarks.paper.records import Records, Repetition, repetition_of
-from benchmarks.paper.search import Record, search
+from benchmarks.paper.records import Records, Repetition
+from benchmarks.paper.search import search
 from benchmarks.paper.tasks import prepare
-from calibrant.core import validate
-
-_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def run_missing(
@@ -38,30 +33,13 @@ def run_missing(
         jobs: how many run at a time, each in a process of its own.
         progress: called with the numbers of repetitions known and wanted.
     """
-    validate.at_least("jobs", jobs, 1)
     wanted = list(dict.fromkeys(wanted))
     missing = records.missing(wanted)
-    done = len(wanted) - len(missing)
-    progress(done, len(wanted))
-    if not missing:
-        return
+    known = len(wanted) - len(missing)
+    progress(known, len(wanted))
     for error in missing_data({one.setup.task for one in missing}).values():
         raise error
-    with _one_thread_each(), ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        futures: list[Future[Record]] = [pool.submit(search, *one) for one in missing]
-        try:
-            for future in as_completed(futures):
-                records.add(future.result())
-                done += 1
-                progress(done, len(wanted))
-        except BaseException:  # an error, or an impatient user: start no more, keep what is done
-            pool.shutdown(wait=True, cancel_futures=True)
-            for future in futures:
-                if future.done() and not future.cancelled() and future.exception() is None:
-                    record = future.result()
-                    if repetition_of(record) not in records:
-                        records.add(record)
-            raise
+    run_all(search, missing, records.add, jobs, lambda done: progress(known + done, len(wanted)))
 
 
 def missing_data(names: Iterable[str]) -> dict[str, Exception]:
@@ -73,21 +51,6 @@ def missing_data(names: Iterable[str]) -> dict[str, Exception]:
         except (ImportError, FileNotFoundError) as error:
             lacking[name] = error
     return lacking
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Let processes started meanwhile use one thread for linear algebra: they are many already."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 def main() -> None:

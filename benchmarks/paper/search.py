@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import ndtr
 
 import calibrant
+from benchmarks.kit.running import commit
 from benchmarks.paper.setups import ACQUISITIONS, CALIBRATION_SETS, MODELS, RECALIBRATORS, Setup
 from benchmarks.paper.tasks import Task, task
 from calibrant.acquisition import Acquisition
@@ -61,7 +62,7 @@ class Exploration(NamedTuple):
 
     x: list[FloatArray]  # the first points, then the chosen ones
     y: list[float]
-    beliefs: list[Belief]  # one a chosen point: what was believed when it was chosen
+    beliefs: list[Belief]  # one per chosen point: what was believed when it was chosen
 
 
 def explore(setup: Setup, seed: int) -> Exploration:
@@ -119,6 +120,7 @@ def search(setup: Setup, seed: int) -> Record:
         "seed": seed,
         "settings": setup.settings,
         "version": calibrant.__version__,
+        "commit": commit(),
         "seconds": round(seconds, 2),
         "minimum": _short(minimum, 7),
         "initial": [_short(y, 7) for y in outcomes[:first]],

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.kit.statistics import estimate
+from benchmarks.kit.words import interval, number, p_value
 from benchmarks.paper import metrics
 from benchmarks.paper.experiments import CALIBRATED, RAW, Block, Experiment
-from benchmarks.paper.metrics import compare, estimate
-from benchmarks.paper.words import Runs, interval, number, p_value
+from benchmarks.paper.metrics import compare
+from benchmarks.paper.records import Runs
 
 
 @dataclass(frozen=True)

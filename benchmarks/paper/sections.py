@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.kit.statistics import estimate, sign_test
+from benchmarks.kit.words import interval, number, p_value
 from benchmarks.paper import charts, metrics
 from benchmarks.paper.beyond import write_theorem, write_where
 from benchmarks.paper.experiments import (
@@ -19,8 +21,8 @@ from benchmarks.paper.experiments import (
     Block,
     Experiment,
 )
-from benchmarks.paper.metrics import compare, estimate
-from benchmarks.paper.records import Records
+from benchmarks.paper.metrics import compare
+from benchmarks.paper.records import Records, Runs
 from benchmarks.paper.search import explore
 from benchmarks.paper.section import Section, Table, count, mean, present, summary
 from benchmarks.paper.texts import text_of
@@ -31,7 +33,6 @@ from benchmarks.paper.verdicts import (
     tally,
     verdict,
 )
-from benchmarks.paper.words import Runs, interval, number, p_value
 
 
 def sections(records: Records, names: Collection[str] = tuple(EXPERIMENTS)) -> list[Section]:
@@ -170,8 +171,6 @@ def _against_others(runs: Mapping[str, Runs]) -> str:
 
 
 def _forrester(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Section:
-    from scipy.stats import binomtest  # 0.3 s to load
-
     (part,) = runs.values()
     raw, calibrated = (
         {seed: float(metrics.curve(r)[-1]) for seed, r in part[label].items()}
@@ -185,8 +184,7 @@ def _forrester(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Sect
         f"{text_of(name)} Of {len(raw)} uncalibrated searches {len(stuck)} never leave the local "
         f"minimum; calibration frees {share} and loses {len(lost)} that were not."
     )
-    changed = len(freed) + len(lost)
-    p = float(binomtest(len(freed), changed, alternative="greater").pvalue) if changed else 1.0
+    p = sign_test(len(freed), len(lost), alternative="greater")
     conclusion = (
         f"**{'Reproduced only with' if p < 0.05 else 'Not reproduced, even with'}** starts that "
         "miss the minimum and a bound at the 10 % quantile: calibration frees "

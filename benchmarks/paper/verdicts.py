@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from benchmarks.kit.statistics import Estimate, estimate, holm, paired_p
+from benchmarks.kit.words import interval
 from benchmarks.paper.experiments import CALIBRATED, RAW
-from benchmarks.paper.metrics import Estimate, area, calibration, estimate, paired_p
+from benchmarks.paper.metrics import area, calibration
+from benchmarks.paper.records import Runs
 from benchmarks.paper.search import Record
-from benchmarks.paper.words import Runs, interval
 
 LEADER = "calibrated by the leader"
 _ENOUGH = 6  # repetitions: with fewer, no two-sided paired test can reach 5 %
@@ -64,16 +66,6 @@ def judged(found: Iterable[Difference]) -> tuple[list[str], list[str], list[str]
         else:
             neither.append(difference.title)
     return less, more, neither
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected for their number, in the order given."""
-    corrected = [0.0] * len(p_values)
-    largest = 0.0
-    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
-        corrected[index] = largest
-    return corrected
 
 
 def verdict(

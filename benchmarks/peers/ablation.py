@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.paper.metrics import paired_p
+from benchmarks.kit.statistics import estimate_over_tasks, paired_p
+from benchmarks.kit.words import markdown_table, signed
 from benchmarks.peers import variants
 from benchmarks.peers.calibration import areas_and_ends, results
-from benchmarks.peers.evidence import estimate, signed
 
 
 def section() -> str:
@@ -22,14 +22,22 @@ def section() -> str:
         ours, theirs = (areas_and_ends(part, keys) for part in (default, changed))
         tasks = [np.array([task == t for t, _ in keys]) for task in dict(keys)]
         area, end = (
-            estimate([(b - a)[task] for task in tasks]) for a, b in zip(ours, theirs, strict=True)
+            estimate_over_tasks([(b - a)[task] for task in tasks])
+            for a, b in zip(ours, theirs, strict=True)
         )
         better = np.mean(theirs[1] < ours[1])
         worse = np.mean(theirs[1] > ours[1])
         rows.append(
-            f"| {label} | {len(keys)} | {signed(end)} | {better:.0%} / {worse:.0%} | {paired_p(theirs[1], ours[1]):.2g} | {signed(area)} |"
+            (
+                label,
+                str(len(keys)),
+                signed(end),
+                f"{better:.0%} / {worse:.0%}",
+                f"{paired_p(theirs[1], ours[1]):.2g}",
+                signed(area),
+            )
         )
-    return "\n".join([HEAD, "", *TABLE_HEAD, *rows]) if rows else f"{HEAD} Not run yet."
+    return f"{HEAD}\n\n{markdown_table(COLUMNS, rows)}" if rows else f"{HEAD} Not run yet."
 
 
 # Variants of the other comparison that are changes of one thing as well.
@@ -45,7 +53,4 @@ HEAD = """\
 Change of normalised regret after 30 evaluations, changed less default: above zero, the default is better. Same tasks, same
 first points."""
 
-TABLE_HEAD = [
-    "| changed | searches | change of regret | lower / higher | p | change of area |",
-    "|---|---:|---:|---:|---:|---:|",
-]
+COLUMNS = ("changed", "searches", "change of regret", "lower / higher", "p", "change of area")

@@ -6,12 +6,10 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import binomtest
 
-from benchmarks.paper.metrics import paired_p
-from benchmarks.paper.verdicts import holm
+from benchmarks.kit.statistics import estimate_over_tasks, holm, paired_p, sign_test
+from benchmarks.kit.words import markdown_table, signed
 from benchmarks.peers import variants
-from benchmarks.peers.evidence import estimate, signed
 from benchmarks.peers.regret import scales
 from benchmarks.peers.run import FIRST
 from calibrant.evaluation.metrics import calibration_score
@@ -28,11 +26,11 @@ def section() -> str:
         ours, theirs = results(calibrated), results(raw)
         if ours and theirs:
             row = compare(ours, theirs)
-            rows.append(f"| {acquisition} | {row.cells()} |")
+            rows.append([acquisition, *row.cells()])
             notes.append(f"- {acquisition}: {row.note()}")
     if not rows:
         return f"{HEAD} Not run yet."
-    return "\n".join([HEAD, "", *TABLE_HEAD, *rows, "", *notes])
+    return "\n".join([HEAD, "", markdown_table(COLUMNS, rows), "", *notes])
 
 
 def results(name: str) -> Results:
@@ -52,21 +50,26 @@ class Comparison(NamedTuple):
     def all_changes(self) -> np.ndarray:
         return np.concatenate(list(self.change.values()))
 
-    def cells(self) -> str:
+    def cells(self) -> list[str]:
         change = self.all_changes
         better, worse = int((change < 0).sum()), int((change > 0).sum())
-        mean = estimate(list(self.change.values()))
-        sign = binomtest(better, better + worse).pvalue if better + worse else 1.0
+        mean = estimate_over_tasks(list(self.change.values()))
         ratios = np.concatenate(list(self.crps.values()))
         hurt = [t for t, p in self.p.items() if p < 0.05 and self.change[t].mean() > 0]
         helped = [t for t, p in self.p.items() if p < 0.05 and self.change[t].mean() < 0]
-        return (
-            f"{change.size} | {better / change.size:.1%} | {worse / change.size:.1%} | {sign:.2g} | "
-            f"{signed(mean)} | {len(helped)} / {len(hurt)} | "
-            f"{self.errors[1]:.3f} → {self.errors[0]:.3f} | {self.pooled[1]:.3f} → {self.pooled[0]:.3f} | "
+        (shown, raw), (shown_pooled, raw_pooled) = self.errors, self.pooled
+        return [
+            str(change.size),
+            f"{better / change.size:.1%}",
+            f"{worse / change.size:.1%}",
+            f"{sign_test(better, worse):.2g}",
+            signed(mean),
+            f"{len(helped)} / {len(hurt)}",
+            f"{raw:.3f} → {shown:.3f}",
+            f"{raw_pooled:.3f} → {shown_pooled:.3f}",
             f"{np.exp(ratios.mean()):.3f}, {np.exp(np.median(ratios)):.3f} "
-            f"(p = {paired_p(ratios, np.zeros_like(ratios)):.2g})"
-        )
+            f"(p = {paired_p(ratios):.2g})",
+        ]
 
     def note(self) -> str:
         named = [f"{t} ({self.change[t].mean():+.3f})" for t, p in self.p.items() if p < 0.05]
@@ -88,9 +91,7 @@ def compare(ours: Results, theirs: Results) -> Comparison:
     for (task, _), difference in zip(shared, areas[0] - areas[1], strict=True):
         change[task].append(difference)
     changes = {task: np.array(values) for task, values in change.items()}
-    p = dict(
-        zip(changes, holm([paired_p(c, np.zeros_like(c)) for c in changes.values()]), strict=True)
-    )
+    p = dict(zip(changes, holm([paired_p(c) for c in changes.values()]), strict=True))
     ratios: dict[str, list[float]] = defaultdict(list)
     for task, seed in shared:
         shown, raw = (float(np.mean(ours[task, seed][kind])) for kind in ("shown_crps", "crps"))
@@ -133,7 +134,15 @@ HEAD = """\
 counts searches. Calibration error of what was forecast of the points evaluated: by the model alone in the uncalibrated search, as
 shown to people in the calibrated one. CRPS: of the same forecasts, shown and by the model alone; mean of the ratio's logarithm over searches, and its median."""
 
-TABLE_HEAD = [
-    "| acquisition | searches | smaller area | larger | sign test p | change of area | tasks better / worse (Holm) | calibration error a search, raw → shown | pooled over a task | CRPS, shown : raw |",
-    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
-]
+COLUMNS = (
+    "acquisition",
+    "searches",
+    "smaller area",
+    "larger",
+    "sign test p",
+    "change of area",
+    "tasks better / worse (Holm)",
+    "calibration error a search, raw → shown",
+    "pooled over a task",
+    "CRPS, shown : raw",
+)

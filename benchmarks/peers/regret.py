@@ -10,16 +10,15 @@ from __future__ import annotations
 import json
 import random
 from collections import defaultdict
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.kit.running import run_missing
 from benchmarks.peers.adapters.worker import from_unit
 from benchmarks.peers.run import FIRST, load
 from benchmarks.peers.suite import TASKS
-from calibrant.cli.terminal import progress_bar
 
 UNITS = Path(__file__).parent / "units.json"
 SHORT = 30  # evaluations of random search that make the unit: with 100, it solves some tasks
@@ -82,15 +81,18 @@ def random_search(name: str, seed: int) -> float:
 
 def main() -> None:
     known = units()
-    missing = [name for name in TASKS if name not in known]
-    with ProcessPoolExecutor() as pool, progress_bar() as bar:
-        all_tasks = bar.add_task("tasks", total=len(missing))
-        futures = {pool.submit(measure, name): name for name in missing}
-        for future in as_completed(futures):
-            known[futures[future]] = future.result()
-            in_order = {name: known[name] for name in TASKS if name in known}
-            UNITS.write_text(json.dumps(in_order, indent=1) + "\n", encoding="utf-8")
-            bar.advance(all_tasks)
+
+    def keep(measured: tuple[str, dict[str, Any]]) -> None:
+        name, known[name] = measured
+        in_order = {task: known[task] for task in TASKS if task in known}
+        UNITS.write_text(json.dumps(in_order, indent=1) + "\n", encoding="utf-8")
+
+    missing = [(name,) for name in TASKS if name not in known]
+    run_missing(_named_measure, missing, keep, title="tasks")
+
+
+def _named_measure(name: str) -> tuple[str, dict[str, Any]]:
+    return name, measure(name)
 
 
 if __name__ == "__main__":

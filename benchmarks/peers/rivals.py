@@ -113,7 +113,7 @@ class Part(NamedTuple):
 _FAST = tuple(name for name, rival in RIVALS.items() if rival.fast)
 _SLOW = tuple(name for name, rival in RIVALS.items() if not rival.fast and name != "vizier")
 # The strongest with 30 evaluations are Ax, bayes_opt, GPyOpt, HEBO, BoTorch and GPSampler; all but
-# the last take half a minute a run and more. TPE is what most people have.
+# the last take half a minute per run and more. TPE is what most people have.
 _LONG = ("random", "calibrant", "calibrant-raw", "optuna-tpe", "optuna-gp")
 _RARELY_LONG = {"botorch": 5, "ax": 5, "hebo": 3, "bayes_opt": 3, "gpyopt": 3}
 _FRESH = (

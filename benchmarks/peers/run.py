@@ -1,4 +1,4 @@
-"""Run rivals on tasks; results are JSON lines, one a run, and a finished run is not repeated.
+"""Run rivals on tasks; results are JSON lines, one per run, and a finished run is not repeated.
 
     python -m benchmarks.peers.run                                   # all that is planned
     python -m benchmarks.peers.run --rivals hebo --tasks hartmann-6  # a part of it
@@ -20,21 +20,19 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.lines import append, read_lines
+from benchmarks.kit.lines import append, read_lines
+from benchmarks.kit.running import ONE_THREAD, commit, run_missing
 from benchmarks.peers.rivals import RIVALS, Rival, Run, plan
 from benchmarks.peers.suite import TASKS
-from calibrant.cli.terminal import progress_bar
 
 RESULTS = Path(__file__).parent / "results"
 FIRST = 5
 TIME_LIMIT = 1800  # seconds of one run
-ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")}
 
 
 class RivalFailed(Exception):
@@ -127,6 +125,7 @@ def execute(run: Run) -> dict[str, Any]:
         "values": [float(f"{value:.7g}") for value in means],
         "seconds": round(float(np.mean(seconds)), 5) if seconds else None,
         "error": error,
+        "commit": commit(),
     }
 
 
@@ -175,11 +174,7 @@ def main() -> None:
         and run.budget in given.budget
         and RIVALS[run.rival].python.exists()
     ]
-    with ProcessPoolExecutor(given.jobs) as pool, progress_bar() as bar:
-        all_runs = bar.add_task("runs", total=len(missing))
-        for future in as_completed([pool.submit(execute, run) for run in missing]):
-            keep(future.result())
-            bar.advance(all_runs)
+    run_missing(execute, [(run,) for run in missing], keep, given.jobs, title="runs")
 
 
 if __name__ == "__main__":

@@ -6,17 +6,18 @@ the same ones. First points differ from those of all other results.
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.lines import append, read_lines
+from benchmarks.kit.lines import append, read_lines
+from benchmarks.kit.running import commit, run_missing
+from benchmarks.kit.words import markdown_table
 from benchmarks.peers.suite import SUITE, TASKS
 from benchmarks.peers.variants import PAIRS, forecasts, search
 from calibrant import GaussianRecalibrator, OnlineRecalibrator
-from calibrant.cli.terminal import progress_bar
 from calibrant.evaluation import metrics
 from calibrant.forecasts import Forecast
 from calibrant.recalibration import ChainRecalibrator, IdentityRecalibrator, Recalibrator
@@ -49,7 +50,7 @@ def execute(variant: str, task: str, seed: int) -> dict[str, Any]:
     """Return how each setting would have done in one search."""
     made = list(forecasts(search(variant, task, seed)[0]))
     judged = {name: judge(setting, made) for name, setting in SETTINGS.items()}
-    return {"variant": variant, "task": task, "seed": seed, "judged": judged}
+    return {"variant": variant, "task": task, "seed": seed, "judged": judged, "commit": commit()}
 
 
 def judge(recalibrator: Recalibrator, made: list[tuple[Forecast, float]]) -> list[float]:
@@ -81,12 +82,12 @@ def section() -> str:
             ratios = [j[name][3] / own for j in found if (own := j[OWN][3]) > 0.0]
             mean, median = np.exp(np.mean(np.log(ratios))), np.median(ratios)
             cells.append(f"{error:.3f} · {held:.0%} · {infinite:.1%} · {mean:.3f} ({median:.3f})")
-        rows.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join([HEAD, "", f"|  | {' | '.join(PAIRS)} |", "|---|---|---|---|", *rows])
+        rows.append([name, *cells])
+    return f"{HEAD}\n\n{markdown_table(['', *PAIRS], rows, text_columns=1 + len(PAIRS))}"
 
 
 def load() -> list[dict[str, Any]]:
-    return list(read_lines(RESULTS)) if RESULTS.exists() else []
+    return list(read_lines(RESULTS))
 
 
 HEAD = f"""\
@@ -99,18 +100,14 @@ multiple of the model's own, mean of its logarithm over searches (median)."""
 
 def main() -> None:
     done = {(line["variant"], line["task"], line["seed"]) for line in load()}
-    runs = [
+    missing = [
         run
         for variant, _ in PAIRS.values()
         for task in SUITE
         for seed in SEEDS
         if "live" not in TASKS[task].groups and (run := (variant, task, seed)) not in done
     ]
-    with ProcessPoolExecutor() as pool, progress_bar() as bar:
-        searches = bar.add_task("searches", total=len(runs))
-        for future in as_completed([pool.submit(execute, *run) for run in runs]):
-            append(RESULTS, future.result())
-            bar.advance(searches)
+    run_missing(execute, missing, partial(append, RESULTS))
 
 
 if __name__ == "__main__":

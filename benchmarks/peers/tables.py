@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from benchmarks.paper.metrics import paired_p
+from benchmarks.kit.statistics import estimate_over_tasks, paired_p
+from benchmarks.kit.words import markdown_table, signed
 from benchmarks.peers import ablation, calibration, shown
-from benchmarks.peers.evidence import estimate
 from benchmarks.peers.regret import scales
 from benchmarks.peers.rivals import PARTS, RIVALS, Part, Run, plan
 from benchmarks.peers.run import FIRST, load
@@ -120,7 +120,7 @@ def summary(found: Common, budget: int) -> str:
     seconds, failures = cpu_seconds(found, budget), failed(found, budget)
     groups = [g for g in GROUPS if any(g in TASKS[t].groups for t in found.tasks)]
     head = ["", "mean regret", "mean rank", "mean area", "CPU ms an ask", *groups]
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
+    rows = []
     order = sorted(range(len(found.rivals)), key=lambda i: found.mean(found.final[i]))
     for i in order:
         rival = found.rivals[i]
@@ -134,9 +134,7 @@ def summary(found: Common, budget: int) -> str:
                 for g in groups
             ),
         ]
-        lines.append(
-            f"| {'**' + rival + '**' if rival == OURS else rival} | " + " | ".join(cells) + " |"
-        )
+        rows.append([f"**{rival}**" if rival == OURS else rival, *cells])
     fewest = min(sum(task == t for t, _ in found.runs) for task in found.tasks)
     note = (
         f"{len(found.tasks)} tasks, {fewest} paired repetitions of each or more. Columns on the right: mean regret "
@@ -151,7 +149,7 @@ def summary(found: Common, budget: int) -> str:
     told = [lead(found, ranks)]
     if UNCALIBRATED in found.rivals:
         told += ["", f"Against itself without calibration: {against(found, UNCALIBRATED)}."]
-    return "\n".join([note, "", *lines, "", *told]) + ended
+    return "\n".join([note, "", markdown_table(head, rows), "", *told]) + ended
 
 
 def lead(found: Common, ranks: np.ndarray) -> str:
@@ -159,10 +157,10 @@ def lead(found: Common, ranks: np.ndarray) -> str:
     others = [r for r in found.rivals if r not in (OURS, UNCALIBRATED)]
     second = min(others, key=lambda r: found.mean(found.final[found.rivals.index(r)]))
     i, j = found.rivals.index(OURS), found.rivals.index(second)
-    rank = estimate(found.by_task(ranks[i] - ranks[j]))
+    rank = estimate_over_tasks(found.by_task(ranks[i] - ranks[j]))
     return (
         f"Against the best other system of this table, {second}: {against(found, second)}; mean rank "
-        f"{rank.mean:+.2f} ({rank.low:+.2f} to {rank.high:+.2f})."
+        f"{signed(rank, 2)}."
     )
 
 
@@ -199,7 +197,8 @@ def against(found: Common, rival: str) -> str:
     i, j = found.rivals.index(OURS), found.rivals.index(rival)
     difference = found.final[i] - found.final[j]
     by_task = found.by_task(difference)
-    these, others = estimate(by_task), estimate(by_task, tasks_too=True)
+    these = estimate_over_tasks(by_task)
+    others = estimate_over_tasks(by_task, tasks_too=True)
     share = found.mean(found.final[i]) / found.mean(found.final[j]) - 1.0
     means = np.array([values.mean() for values in by_task])
     # One or two repetitions drawn again say nothing about how they vary.
@@ -209,24 +208,24 @@ def against(found: Common, rival: str) -> str:
         f"mean regret {these.mean:+.3f} ({over_repetitions if enough else ''}{others.low:+.3f} to "
         f"{others.high:+.3f} over tasks and repetitions; {share:+.0%}), lower in {np.mean(difference < 0):.0%} and higher "
         f"in {np.mean(difference > 0):.0%} of {difference.size} runs (Wilcoxon p = "
-        f"{paired_p(found.final[i], found.final[j]):.2g} over runs, {paired_p(means, np.zeros_like(means)):.2g} over task means)"
+        f"{paired_p(found.final[i], found.final[j]):.2g} over runs, {paired_p(means):.2g} over task means)"
     )
 
 
 def per_task(found: Curves, budget: int) -> str:
     """Return the mean regret on each task of the systems that have met it as often as planned."""
     often = {t: p.repetitions for p in PARTS if p.budget == budget for t in p.tasks}
-    rows = [common(found, list(RIVALS), [task], least) for task, least in often.items()]
-    rivals = [r for r in RIVALS if any(r in row.rivals for row in rows)]
-    lines = ["| task | runs | " + " | ".join(rivals) + " |", "|---|---:|" + "---:|" * len(rivals)]
-    for row in rows:
-        if row.rivals:
-            ends = dict(zip(row.rivals, np.maximum(row.final.mean(axis=1), 0.0), strict=True))
+    met = [common(found, list(RIVALS), [task], least) for task, least in often.items()]
+    rivals = [r for r in RIVALS if any(r in one.rivals for one in met)]
+    rows = []
+    for one in met:
+        if one.rivals:
+            ends = dict(zip(one.rivals, np.maximum(one.final.mean(axis=1), 0.0), strict=True))
             cells = {r: f"{end:.3f}" for r, end in ends.items()}
             cells |= {r: f"**{cells[r]}**" for r in ends if ends[r] == min(ends.values())}
-            told = " | ".join(cells.get(r, "") for r in rivals)
-            lines.append(f"| {row.tasks[0]} | {len(row.runs)} | {told} |")
-    return "\n".join(lines)
+            told = [cells.get(r, "") for r in rivals]
+            rows.append([one.tasks[0], str(len(one.runs)), *told])
+    return markdown_table(("task", "runs", *rivals), rows)
 
 
 def cpu_seconds(found: Common, budget: int) -> dict[str, float]:
@@ -249,11 +248,11 @@ def failed(found: Common, budget: int) -> dict[str, int]:
 
 def systems() -> str:
     """Return what each system is, in the words of its adapter."""
-    lines = [
-        f"| {name} | {rival.about(name)} | [{rival.environment}](environments/{rival.environment}.txt) |"
+    rows = [
+        (name, rival.about(name), f"[{rival.environment}](environments/{rival.environment}.txt)")
         for name, rival in RIVALS.items()
     ]
-    return "\n".join(["|  | what it is | versions |", "|---|---|---|", *lines])
+    return markdown_table(("", "what it is", "versions"), rows, text_columns=3)
 
 
 HEAD = """\

@@ -11,23 +11,21 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
-import unicodedata
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.lines import append, read_lines
+from benchmarks.kit.lines import append, read_lines
+from benchmarks.kit.running import commit, run_missing
+from benchmarks.kit.words import file_name
 from benchmarks.peers.run import FIRST
 from benchmarks.peers.suite import SUITE, TASKS
 from calibrant import CalibratedSampler, GaussianRecalibrator
 from calibrant.acquisition import ProbabilityOfImprovement, QuantileBound
-from calibrant.cli.terminal import progress_bar
 from calibrant.evaluation import metrics
 from calibrant.forecasts import Forecast
 from calibrant.models import RBF, Additive, GaussianProcess, Kernel, Matern52, Rotation
@@ -100,7 +98,7 @@ def execute(name: str, task: str, seed: int) -> dict[str, Any]:
     """Return what is to be kept of one search."""
     study, values = search(name, task, seed)
     found = {"variant": name, "task": task, "seed": seed, "values": values}
-    return found | _scores(forecasts(study))
+    return found | _scores(forecasts(study)) | {"commit": commit()}
 
 
 def search(name: str, task_name: str, seed: int) -> tuple[OptunaStudy, list[float]]:
@@ -140,14 +138,16 @@ def _scores(forecasts: Iterable[tuple[Forecast, float]]) -> dict[str, list[float
 
 def load(name: str) -> Iterator[dict[str, Any]]:
     """Yield the results of a variant."""
-    path = _path(name)
-    if path.exists():
-        yield from read_lines(path)
+    yield from read_lines(_path(name))
+
+
+def keep(result: dict[str, Any]) -> None:
+    """Append a result to those of its variant."""
+    append(_path(result["variant"]), result)
 
 
 def _path(name: str) -> Path:
-    plain = unicodedata.normalize("NFKD", name.lower()).encode("ascii", "ignore").decode()
-    return FOLDER / f"{re.sub(r'[^a-z0-9]+', '-', plain)}.jsonl"
+    return FOLDER / f"{file_name(name)}.jsonl"
 
 
 def main() -> None:
@@ -165,11 +165,7 @@ def main() -> None:
             for task in SUITE
             if (task, seed) not in done
         ]
-    with ProcessPoolExecutor(given.jobs) as pool, progress_bar() as bar:
-        all_runs = bar.add_task("searches", total=len(missing))
-        for future in as_completed([pool.submit(execute, *run) for run in missing]):
-            append(_path(future.result()["variant"]), future.result())
-            bar.advance(all_runs)
+    run_missing(execute, missing, keep, given.jobs)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Time one ask after n tells; results are JSON lines, one a measurement.
+"""Time one ask after n tells; results are JSON lines, one per measurement.
 
     python -m benchmarks.speed.run
 
@@ -20,12 +20,13 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.kit.lines import append, read_lines
+
 RESULTS = Path(__file__).parent / "results" / "speed.jsonl"
 SIZES = (10, 30, 100, 200, 500, 1000)
 OVERHEAD_SIZES = (30, 100, 500)
 DIM = 6
 SEEDS = (0, 1, 2)
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 def main() -> None:
@@ -34,6 +35,8 @@ def main() -> None:
         parts = {"ask": ask, "refit": refit, "overhead": overhead, "import": imports}
         print(json.dumps(parts[task["part"]](task)))
         return
+    # Not for a child, which may be there to time what is loaded.
+    from benchmarks.kit.running import ONE_THREAD, commit
     from benchmarks.speed.samplers import SAMPLERS
 
     tasks = [
@@ -45,19 +48,17 @@ def main() -> None:
     tasks += [{"part": "refit", "n": n} for n in SIZES[2:]]
     tasks += [{"part": "overhead", "n": n} for n in OVERHEAD_SIZES]
     tasks += [{"part": "import", "repetition": r} for r in range(7)]
-    done = set()
-    if RESULTS.exists():
-        for line in RESULTS.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            done.add(json.dumps({key: row[key] for key in row if key in TASK_KEYS}))
+    done = {
+        json.dumps({key: row[key] for key in row if key in TASK_KEYS})
+        for row in read_lines(RESULTS)
+    }
     for task in tasks:
         if json.dumps(task) in done:
             continue
         child = [sys.executable, "-m", "benchmarks.speed.run", json.dumps(task)]
         printed = subprocess.check_output(child, env=os.environ | ONE_THREAD, text=True)
-        row = task | json.loads(printed.splitlines()[-1])
-        with RESULTS.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        row = task | json.loads(printed.splitlines()[-1]) | {"commit": commit()}
+        append(RESULTS, row)
         print(row, flush=True)
 
 

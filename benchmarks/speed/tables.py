@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import json
 from pathlib import Path
 
 import numpy as np
+
+from benchmarks.kit.lines import read_lines
+from benchmarks.kit.words import markdown_table
 
 HERE = Path(__file__).parent
 SYSTEMS = ("calibrant", "calibrant uncalibrated", "Optuna GPSampler", "BoTorch log-EI")
@@ -58,8 +60,7 @@ runs what is missing in `results/speed.jsonl` and writes this page. Delete the f
 
 
 def main() -> None:
-    lines = (HERE / "results" / "speed.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
+    rows = list(read_lines(HERE / "results" / "speed.jsonl"))
     asks = [row for row in rows if row["part"] == "ask"]
     sizes = sorted({row["n"] for row in asks})
     median = {
@@ -92,8 +93,8 @@ def every(asks: list[dict], system: str, n: int) -> list[float]:
 
 
 def ask_table(asks: list[dict], sizes: list[int], median: dict) -> str:
-    head = "| n | " + " | ".join(SYSTEMS) + " | × GPSampler | × BoTorch | first ask | peak MB |"
-    lines = [head, "|---:|" + "---:|" * (len(SYSTEMS) + 4)]
+    head = ("n", *SYSTEMS, "× GPSampler", "× BoTorch", "first ask", "peak MB")
+    rows = []
     for n in sizes:
         ours = [row for row in asks if row["system"] == "calibrant" and row["n"] == n]
         cells = [f"{median[system, n]:.1f}" for system in SYSTEMS]
@@ -104,9 +105,9 @@ def ask_table(asks: list[dict], sizes: list[int], median: dict) -> str:
             for system in ("calibrant", "Optuna GPSampler", "BoTorch log-EI")
         ]
         cells.append(" / ".join(f"{peak:.0f}" for peak in peaks))
-        lines.append(f"| {n} | " + " | ".join(cells) + " |")
+        rows.append((str(n), *cells))
     note = "First ask: calibrant's, in ms. Peak memory: calibrant / GPSampler / BoTorch."
-    return "\n".join([*lines, "", note])
+    return f"{markdown_table(head, rows, text_columns=0)}\n\n{note}"
 
 
 def verdict(sizes: list[int], median: dict) -> str:
@@ -119,16 +120,14 @@ def verdict(sizes: list[int], median: dict) -> str:
 
 
 def refit_table(refits: list[dict], median: dict) -> str:
-    lines = [
-        "| n | a refit, ms | asks that share it | ms an ask | in all, ms |",
-        "|---:|---:|---:|---:|---:|",
-    ]
+    head = ("n", "a refit, ms", "asks that share it", "ms an ask", "in all, ms")
+    rows = []
     for row in refits:
         n, cost = row["n"], 1e3 * np.median(row["seconds"])
         shared = max(1, int(0.05 * n))
         total = median["calibrant", n] + cost / shared
-        lines.append(f"| {n} | {cost:.0f} | {shared} | {cost / shared:.1f} | {total:.1f} |")
-    return "\n".join(lines)
+        rows.append((str(n), f"{cost:.0f}", str(shared), f"{cost / shared:.1f}", f"{total:.1f}"))
+    return markdown_table(head, rows, text_columns=0)
 
 
 def growth(sizes: list[int], median: dict) -> str:
@@ -152,16 +151,13 @@ def overhead_ratio(row: dict) -> tuple[float, float, float]:
 
 
 def overhead_table(rows: list[dict], ratios: list[tuple[float, float, float]]) -> str:
-    lines = [
-        "| n | calibrated, ms | uncalibrated, ms | ratio | 95 % interval |",
-        "|---:|---:|---:|---:|---:|",
-    ]
+    head = ("n", "calibrated, ms", "uncalibrated, ms", "ratio", "95 % interval")
+    cells = []
     for row, (ratio, low, high) in zip(rows, ratios, strict=True):
         with_, without = (1e3 * np.median(row[key]) for key in ("calibrated", "uncalibrated"))
-        lines.append(
-            f"| {row['n']} | {with_:.2f} | {without:.2f} | {ratio:.3f} | {low:.3f} to {high:.3f} |"
-        )
-    return "\n".join(lines)
+        times = (f"{with_:.2f}", f"{without:.2f}", f"{ratio:.3f}")
+        cells.append((str(row["n"]), *times, f"{low:.3f} to {high:.3f}"))
+    return markdown_table(head, cells, text_columns=0)
 
 
 def overhead_verdict(ratios: list[tuple[float, float, float]]) -> str:

@@ -1,4 +1,4 @@
-"""Run the stream benchmark; results are JSON lines, one a run, and a finished run is not repeated.
+"""Run the stream benchmark; results are JSON lines, one per run, and none is run twice.
 
     python -m benchmarks.streams.run [coverage] [real] [throughput]
 
@@ -8,7 +8,6 @@ some of the methods.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -18,6 +17,8 @@ import numpy as np
 from scipy.special import ndtr
 
 import calibrant
+from benchmarks.kit.lines import append, read_lines
+from benchmarks.kit.running import commit
 from benchmarks.streams.methods import LEVELS, METHODS, RAW
 from benchmarks.streams.streams import STREAMS
 from calibrant.core.normal import EDGE_SCORE
@@ -33,7 +34,6 @@ REPETITIONS = {"calibrant online": 30, "MAPIE ACI": 1}  # 5 for the others
 
 def main() -> None:
     parts = sys.argv[1:] or ["coverage", "real", "throughput"]
-    RESULTS.mkdir(exist_ok=True)
     for part in parts:
         {"coverage": run_coverage, "real": run_real, "throughput": run_throughput}[part]()
 
@@ -49,7 +49,7 @@ def run_coverage() -> None:
     ]
     for task in unfinished("coverage.jsonl", tasks):
         steps = SHORT.get(task["method"], STEPS)
-        append("coverage.jsonl", task | referee(task, steps))
+        keep("coverage.jsonl", task | referee(task, steps))
 
 
 def referee(task: dict, steps: int) -> dict:
@@ -89,7 +89,7 @@ def run_real() -> None:
         forecast, y = REAL[task["stream"]]()
         result = calibrant.replay(forecast, y, recalibrators()[task["recalibrator"]])
         infinite = np.isinf(np.stack(result.interval(0.8))).any(axis=0).mean()
-        append(
+        keep(
             "real.jsonl",
             task
             | {
@@ -118,7 +118,7 @@ def run_throughput() -> None:
     tasks += [{"method": "crepes", "levels": 99, "past": p} for p in (1_000, 100_000)]
     tasks += [{"method": "MAPIE ACI", "levels": 99, "past": p} for p in (0, 1_000)]
     for task in unfinished("throughput.jsonl", tasks):
-        append("throughput.jsonl", task | measure(task))
+        keep("throughput.jsonl", task | measure(task))
 
 
 def measure(task: dict) -> dict:
@@ -153,7 +153,7 @@ def _updater(task: dict, past: np.ndarray):
 
             def update(z):
                 state[0] = state[0].update_scores([z])
-                return state[0].shape
+                return state[0].residual
 
             return update
         case "crepes":
@@ -180,17 +180,15 @@ def _updater(task: dict, past: np.ndarray):
 
 
 def unfinished(name: str, tasks: list[dict]):
-    path = RESULTS / name
-    done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    done = list(read_lines(RESULTS / name))
     for number, task in enumerate(tasks, start=1):
         if not any(task.items() <= result.items() for result in done):
             print(f"[{number}/{len(tasks)}] {task}", flush=True)
             yield task
 
 
-def append(name: str, result: dict) -> None:
-    with (RESULTS / name).open("a") as file:
-        file.write(json.dumps(result) + "\n")
+def keep(name: str, result: dict) -> None:
+    append(RESULTS / name, result | {"commit": commit()})
 
 
 if __name__ == "__main__":

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.kit.lines import read_lines
+from benchmarks.kit.words import markdown_table, p_value
 from benchmarks.streams.methods import LEVELS, METHODS
 from benchmarks.streams.run import RATES, RESULTS
 from benchmarks.streams.streams import STREAMS
@@ -47,9 +48,8 @@ def coverage() -> str:
         "1 for MAPIE, which is slow and gets T = 5,000). Crossings: share of steps at which some",
         "played quantile was below the one of a lower level (under 0.1 %, which rounding of Φ⁻¹ can do, is none).",
         "",
-        "| method | rate | " + " | ".join(STREAMS) + " | crossings |",
-        "|---|---|" + "---|" * (len(STREAMS) + 1),
     ]
+    rows = []
     for method in METHODS:
         for rate in (*RATES, None):
             chosen = [r for r in results if r["method"] == method and r["rate"] == rate]
@@ -64,7 +64,7 @@ def coverage() -> str:
                 cells.append(f"{mark(at_end)} · {mark(any_time)}")
             crossings = np.mean([r["crossing_steps"] / r["steps"] for r in chosen])
             cells.append("none" if crossings < 1e-3 else f"{crossings:.0%}")
-            lines.append(f"| {method} | {rate or '–'} | " + " | ".join(cells) + " |")
+            rows.append((method, str(rate or "–"), *cells))
     ours = [r for r in results if r["method"].startswith("calibrant")]
     exact = [r for r in ours if r["rate"] != 1.0]
     kept = all(r["surplus_at_any_time"] <= 1 / r["rate"] + 1e-6 for r in exact)
@@ -74,6 +74,7 @@ def coverage() -> str:
     worst = max(r["surplus_at_any_time"] for r in fast)
     at_end = max(r["surplus_at_end"] for r in fast)
     lines += [
+        text_table(("method", "rate", *STREAMS, "crossings"), rows),
         "",
         f"- calibrant, rates 0.01 to 0.2: the promise {'held' if kept else 'was BROKEN'} at T and at "
         f"every time before, in all {len(exact)} runs, with {crossed or 'no'} crossing steps. For rates "
@@ -101,9 +102,8 @@ def sharpness() -> str:
         "large rates pay for their promise. A chain (location and scale first, then online) is as sharp",
         "as adaptive conformal inference here (rates up to 0.2), and does not cross.",
         "",
-        "| method | rate | " + " | ".join(STREAMS) + " |",
-        "|---|---|" + "---|" * len(STREAMS),
     ]
+    rows = []
     for method in METHODS:
         for rate in (*RATES, None):
             chosen = [r for r in results if r["method"] == method and r["rate"] == rate]
@@ -112,8 +112,8 @@ def sharpness() -> str:
                     f"{np.mean([r['twice_mean_pinball'] for r in chosen if r['stream'] == s]):.3f}"
                     for s in STREAMS
                 ]
-                lines.append(f"| {method} | {rate or '–'} | " + " | ".join(cells) + " |")
-    return "\n".join([*lines, ""])
+                rows.append((method, str(rate or "–"), *cells))
+    return "\n".join([*lines, text_table(("method", "rate", *STREAMS), rows), ""])
 
 
 def real() -> str:
@@ -126,20 +126,26 @@ def real() -> str:
         "bootstrap, blocks of 12, 2,000 draws) and a two-sided p-value (signs of block means flipped).",
         "∞: share of steps at which an end of the 80 % interval was infinite.",
         "",
-        "| stream (T) | recalibrator | calibration score | 80 % coverage | CRPS change | p | ∞ |",
-        "|---|---|---|---|---|---|---|",
     ]
-    worse = []
+    head = (
+        "stream (T)", "recalibrator", "calibration score", "80 % coverage", "CRPS change", "p", "∞",
+    )  # fmt: skip
+    rows, worse = [], []
     for r in load("real.jsonl"):
         raw, new = r["raw"], r["calibrated"]
         change, low, high, p = paired(np.array(r["crps_calibrated"]), np.array(r["crps_raw"]))
         if new["CRPS"] > raw["CRPS"]:
             worse.append(f"{r['recalibrator']} on {r['stream']} ({change:+.1%})")
-        lines.append(
-            f"| {r['stream']} ({r['outcomes']}) | {r['recalibrator']} "
-            f"| {raw['calibration score']:.4f} → {new['calibration score']:.4f} "
-            f"| {raw['80% coverage']:.1%} → {new['80% coverage']:.1%} "
-            f"| {change:+.1%} [{low:+.1%}, {high:+.1%}] | {'< 0.001' if p < 0.001 else f'{p:.3f}'} | {r['infinite_80']:.1%} |"
+        rows.append(
+            (
+                f"{r['stream']} ({r['outcomes']})",
+                r["recalibrator"],
+                f"{raw['calibration score']:.4f} → {new['calibration score']:.4f}",
+                f"{raw['80% coverage']:.1%} → {new['80% coverage']:.1%}",
+                f"{change:+.1%} [{low:+.1%}, {high:+.1%}]",
+                p_value(p),
+                f"{r['infinite_80']:.1%}",
+            )
         )
     not_better = [
         f"{r['recalibrator']} on {r['stream']}"
@@ -147,6 +153,7 @@ def real() -> str:
         if r["calibrated"]["calibration score"] >= r["raw"]["calibration score"]
     ]
     lines += [
+        text_table(head, rows),
         "",
         f"The calibration error went down in all {len(load('real.jsonl'))} cases but "
         f"{len(not_better)}: {'; '.join(not_better)}. "
@@ -163,9 +170,8 @@ def throughput() -> str:
         "Updates per CPU second, one thread, each update leaving the next forecast ready to be read;",
         "median of seven batches, after 0, 1,000 and 100,000 earlier outcomes. Flat in T is the goal.",
         "",
-        "| method | levels | after 0 | after 1,000 | after 100,000 |",
-        "|---|---|---|---|---|",
     ]
+    rows = []
     results = load("throughput.jsonl")
     for method, levels in dict.fromkeys((r["method"], r["levels"]) for r in results):
         by_past = {
@@ -173,9 +179,10 @@ def throughput() -> str:
             for r in results
             if (r["method"], r["levels"]) == (method, levels)
         }
-        cells = " | ".join(by_past.get(past, "–") for past in (0, 1_000, 100_000))
-        lines.append(f"| {method} | {levels or 'all'} | {cells} |")
+        cells = (by_past.get(past, "–") for past in (0, 1_000, 100_000))
+        rows.append((method, str(levels or "all"), *cells))
     lines += [
+        text_table(("method", "levels", "after 0", "after 1,000", "after 100,000"), rows),
         "",
         "`observe` also works out the 99 quantiles that it counts on. ACI keeps all past scores sorted; crepes is fitted anew to all residuals at each outcome, as a",
         "stream would need it (the coverage table refits every 100 outcomes, to finish).",
@@ -196,13 +203,16 @@ def paired(new: np.ndarray, old: np.ndarray, block: int = 12) -> tuple[float, fl
     return float(difference.mean()), float(low), float(high), float(p)
 
 
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return markdown_table(head, rows, text_columns=len(head))
+
+
 def mark(value: float) -> str:
     return f"{value:.2f}" if value <= 1.0 + 1e-6 else f"**{value:.2f}**"
 
 
 def load(name: str) -> list[dict]:
-    lines: Iterable[str] = (RESULTS / name).read_text().splitlines()
-    return [json.loads(line) for line in lines]
+    return list(read_lines(RESULTS / name))
 
 
 if __name__ == "__main__":

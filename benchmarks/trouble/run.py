@@ -2,8 +2,8 @@
 
     python -m benchmarks.trouble.run
 
-Results are JSON lines, one a run, and a run that is in them is not repeated. All systems have their
-default settings; five first points and what is random in an objective are the same for all.
+Results are JSON lines, one per run, and a run that is in them is not repeated. All systems have
+their default settings; five first points and what is random in an objective are the same for all.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import argparse
 import os
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,10 @@ import numpy as np
 import optuna
 from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
 
-from benchmarks.peers.lines import append, read_lines
+from benchmarks.kit.lines import append, read_lines
+from benchmarks.kit.running import commit, run_missing
 from benchmarks.trouble.tasks import TASKS, Failure, regret
 from calibrant import CalibratedSampler
-from calibrant.cli.terminal import progress_bar
 
 RESULTS = Path(__file__).parent / "results" / "trouble.jsonl"
 SYSTEMS: dict[str, type[BaseSampler]] = {
@@ -40,8 +40,7 @@ Run = tuple[str, str, int]  # system, task, seed
 
 
 def results() -> dict[Run, dict[str, Any]]:
-    known = read_lines(RESULTS) if RESULTS.exists() else ()
-    return {(r["system"], r["task"], r["seed"]): r for r in known}
+    return {(r["system"], r["task"], r["seed"]): r for r in read_lines(RESULTS)}
 
 
 def first_points(name: str, seed: int) -> list[dict[str, Any]]:
@@ -78,6 +77,7 @@ def execute(system: str, name: str, seed: int) -> dict[str, Any]:
         "failed": states.count("FAIL"),
         "pruned": states.count("PRUNED"),
         "seconds": round(time.process_time() - began, 2),
+        "commit": commit(),
     }
 
 
@@ -94,11 +94,7 @@ def main() -> None:
         for task in TASKS
         if (run := (system, task, seed)) not in done
     ]
-    with ProcessPoolExecutor(given.jobs) as pool, progress_bar() as bar:
-        all_runs = bar.add_task("searches", total=len(missing))
-        for future in as_completed([pool.submit(execute, *run) for run in missing]):
-            append(RESULTS, future.result())
-            bar.advance(all_runs)
+    run_missing(execute, missing, partial(append, RESULTS), given.jobs)
 
 
 if __name__ == "__main__":

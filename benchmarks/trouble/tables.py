@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.paper.metrics import paired_p
-from benchmarks.peers.evidence import estimate, signed
+from benchmarks.kit.statistics import estimate_over_tasks, paired_p
+from benchmarks.kit.words import markdown_table, signed
 from benchmarks.trouble.run import REPETITIONS, SYSTEMS, TRIALS, results
 from benchmarks.trouble.tasks import TASKS
 
@@ -74,15 +74,14 @@ def against(found: Regrets, rival: str) -> str:
         changes.append(np.array([ours[seed] - theirs[seed] for seed in shared]))
     every = np.concatenate(changes)
     by_task = [
-        (task, change.mean(), paired_p(change, np.zeros_like(change)))
-        for task, change in zip(TASKS, changes, strict=True)
+        (task, change.mean(), paired_p(change)) for task, change in zip(TASKS, changes, strict=True)
     ]
     worse = [f"{task} ({mean:+.3f}, p = {p:.2g})" for task, mean, p in by_task if mean > 0]
     return (
-        f"Against {rival}: mean regret {signed(estimate(changes))} over repetitions, "
-        f"{signed(estimate(changes, tasks_too=True))} over tasks and repetitions; lower in "
+        f"Against {rival}: mean regret {signed(estimate_over_tasks(changes))} over repetitions, "
+        f"{signed(estimate_over_tasks(changes, tasks_too=True))} over tasks and repetitions; lower in "
         f"{np.mean(every < 0):.0%} and higher in {np.mean(every > 0):.0%} of {every.size} runs "
-        f"(Wilcoxon p = {paired_p(every, np.zeros_like(every)):.2g}). "
+        f"(Wilcoxon p = {paired_p(every):.2g}). "
         f"A higher mean on: {', '.join(worse) or 'no task'}."
     )
 
@@ -90,10 +89,8 @@ def against(found: Regrets, rival: str) -> str:
 def each(found: Regrets) -> str:
     runs = results()
     systems = [system for system in SYSTEMS if all(found[system].values())]
-    lines = [
-        f"| task | {' | '.join(systems)} | ended early, calibrant | … {systems[-1]} |",
-        "|---|" + "---:|" * (len(systems) + 2),
-    ]
+    head = ("task", *systems, "ended early, calibrant", f"… {systems[-1]}")
+    rows = []
     for task in TASKS:
         means = [np.mean(list(found[system][task].values())) for system in systems]
         cells = [f"**{m:.3f}**" if m == min(means) else f"{m:.3f}" for m in means]
@@ -101,8 +98,8 @@ def each(found: Regrets) -> str:
             np.mean([r["failed"] + r["pruned"] for (s, t, _), r in runs.items() if (s, t) == key])
             for key in (("calibrant", task), (systems[-1], task))
         ]
-        lines.append(f"| {task} | {' | '.join(cells)} | {early[0]:.1f} | {early[1]:.1f} |")
-    return "\n".join(lines)
+        rows.append([task, *cells, *(f"{count:.1f}" for count in early)])
+    return markdown_table(head, rows)
 
 
 HEAD = f"""\

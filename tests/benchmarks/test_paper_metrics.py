@@ -1,12 +1,10 @@
 """What is measured on the paper's searches, on records made by hand and against brute force."""
 
-from itertools import product
-
 import numpy as np
 import pytest
+from benchmarks.kit.statistics import estimate, paired_p
 from benchmarks.paper import metrics
 from scipy.special import ndtr, ndtri
-from scipy.stats import wilcoxon
 
 
 def record(best=(1.0,), minimum=0.0, scores=(0.0,), **more):
@@ -87,58 +85,6 @@ def test_of_two_curves_at_most_one_is_worse():
         assert not (metrics.is_worse(*both) and metrics.is_worse(*both[::-1]))
 
 
-# Estimates
-
-
-def test_intervals_hold_the_mean_about_as_often_as_they_say():
-    rng = np.random.default_rng(1)
-    held = 0
-    for _ in range(400):
-        found = metrics.estimate(rng.exponential(2.0, 60), draws=300)
-        held += found.low <= 2.0 <= found.high
-    assert 0.90 <= held / 400 <= 0.97
-
-
-def test_an_interval_of_many_values_is_that_of_the_normal_distribution():
-    values = np.random.default_rng(2).normal(3.0, 2.0, 500)
-    found = metrics.estimate(values)
-    width = 1.96 * values.std() / np.sqrt(500)
-    assert found.mean == pytest.approx(values.mean())
-    np.testing.assert_allclose(found[1:], values.mean() + np.array([-width, width]), atol=0.02)
-    assert metrics.estimate(list(values)) == found  # the same every time
-
-
-def test_an_interval_of_equal_values_is_a_point():
-    assert metrics.estimate([0.25, 0.25, 0.25]) == (0.25, 0.25, 0.25)
-    assert metrics.estimate([0.7]) == (0.7, 0.7, 0.7)
-
-
-def test_p_values_are_those_of_scipy():
-    rng = np.random.default_rng(3)
-    ours, theirs = rng.random(25), rng.random(25) + 0.15
-    expected = wilcoxon(ours, theirs, method="approx").pvalue
-    assert metrics.paired_p(ours, theirs) == pytest.approx(expected)
-    assert metrics.paired_p(theirs, ours) == pytest.approx(expected)
-    assert metrics.paired_p(ours, ours + 1.0) < 1e-4
-
-
-def test_p_values_are_about_those_of_all_signs():
-    """Exactly, the ranks' signs are 2ⁿ equally likely ones."""
-    differences = np.array([0.9, -0.1, 0.5, 0.7, -0.3, 1.1, 0.2, 0.8, -0.4, 1.3, 0.6])
-    ranks = np.argsort(np.argsort(np.abs(differences))) + 1
-    signs = np.array(list(product([-1, 1], repeat=differences.size)))
-    statistic = np.sign(differences) @ ranks
-    exact = np.mean(np.abs(signs @ ranks) >= abs(statistic))
-    assert metrics.paired_p(differences, np.zeros(11)) == pytest.approx(exact, abs=0.01)
-
-
-def test_ties_are_no_evidence():
-    assert metrics.paired_p([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]) == 1.0
-    few = metrics.paired_p([0.0] * 20 + [1.0, 1.5], [0.0] * 22)
-    assert few > 0.3  # without the ties, two of two would look better
-    assert metrics.paired_p([1.0, 0.0, 0.0, 0.0], [0.0] * 4) > 0.3
-
-
 # Comparisons
 
 
@@ -154,9 +100,9 @@ def test_only_repetitions_that_both_have_run_are_compared():
     assert found.worse == pytest.approx(1 / 3)
     assert found.better == pytest.approx(1 / 3)
     areas = np.array([0.5, 0.15, 0.9]), np.array([0.35, 0.35, 0.9])
-    assert found.area == pytest.approx(metrics.estimate(areas[0]))
-    assert found.difference == pytest.approx(metrics.estimate(areas[0] - areas[1]))
-    assert found.p == pytest.approx(metrics.paired_p(*areas))
+    assert found.area == pytest.approx(estimate(areas[0]))
+    assert found.difference == pytest.approx(estimate(areas[0] - areas[1]))
+    assert found.p == pytest.approx(paired_p(*areas))
 
 
 def test_a_method_beside_itself_is_neither_better_nor_worse():
@@ -245,12 +191,3 @@ def test_exceedances_of_true_forecasts_are_markovs():
     shares = metrics.exceedances(found, "raw")[:-1]
     np.testing.assert_allclose(shares, np.exp(-np.array(metrics.RATIOS)), atol=0.01)
     assert np.all(shares <= 1 / np.array(metrics.RATIOS))
-
-
-@pytest.mark.parametrize("count", [5, 7, 12])
-def test_few_pairs_are_tested_exactly(count):
-    rng = np.random.default_rng(count)
-    ours, theirs = rng.random((2, count))
-    exact = wilcoxon(ours, theirs, method="exact").pvalue
-    assert metrics.paired_p(ours, theirs) == pytest.approx(exact)
-    assert metrics.paired_p(np.zeros(5), np.ones(5)) == pytest.approx(2 / 32)

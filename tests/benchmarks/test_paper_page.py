@@ -10,25 +10,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.kit.words import number
 from benchmarks.paper import __main__ as command
-from benchmarks.paper import experiments, sections, tasks, texts, theorem
+from benchmarks.paper import charts, experiments, sections, tasks, texts, theorem
 from benchmarks.paper.__main__ import app
 from benchmarks.paper.experiments import CALIBRATED, EXPERIMENTS, RAW, Block, Experiment
-from benchmarks.paper.metrics import estimate
 from benchmarks.paper.page import markdown, write_page
 from benchmarks.paper.records import Records
 from benchmarks.paper.run import run_missing
+from benchmarks.paper.search import explore
 from benchmarks.paper.section import Section
 from benchmarks.paper.setups import Setup
 from benchmarks.paper.verdicts import (
     calibration_verdict,
-    holm,
     leader_verdict,
     none_verdict,
     tally,
     verdict,
 )
-from benchmarks.paper.words import interval, number
 from typer.testing import CliRunner
 
 from calibrant.forecasts import Normal
@@ -97,11 +96,6 @@ def test_an_interval_alone_is_no_verdict():
     assert "no difference can be shown" in verdict({"a": part})
 
 
-def test_many_comparisons_are_corrected_for():
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.5, 0.9]) == [1.0, 1.0]
-
-
 def test_the_same_searches_count_once():
     part = runs(0.0)
     said = verdict({"a": part, "the same again": part})
@@ -125,14 +119,6 @@ def test_where_the_paper_found_nothing_nothing_is_a_reproduction():
     assert none_verdict({"a": runs(0.0)}).startswith("**Reproduced**, as far as it goes")
     assert "in 5 repetitions" in none_verdict({"a": runs(0.0, count=5)})
     assert none_verdict({"a": runs(-0.2)}).startswith("**Not reproduced**: behind")
-
-
-def test_numbers_are_written_as_people_do():
-    assert number(-1.23456) == "−1.235"
-    assert number(1271.34) == "1,271.3"
-    assert number(-0.0001) == "0.000"
-    assert number(3.2e9) == "3.2e+09"
-    assert "-" not in interval(estimate([-1.0, -2.0, -3.0]))
 
 
 def test_the_committed_results_make_the_committed_page():
@@ -222,6 +208,14 @@ def test_where_no_search_is_stuck_nothing_can_be_freed():
     }
     section = sections._forrester("forrester", EXPERIMENTS["forrester"], {"part": found})
     assert section.verdict == "No verdict: of 2 uncalibrated searches none got stuck."
+
+
+def test_snapshots_show_what_was_believed_at_some_steps():
+    searched = explore(TINY, seed=0)
+    figure = charts.snapshots(TINY, {RAW: searched})
+    texts = [a.text for a in figure.layout.annotations if a.text.startswith("std ×")]
+    scales = [searched.beliefs[s - TINY.initial - 1].residual.std() for s in charts.STEPS]
+    assert [t.split("<br>")[0] for t in texts] == [f"std × {float(s):.2f}" for s in scales]
 
 
 # ---- the command

@@ -26,8 +26,8 @@ from calibrant.recalibration import CalibrationSet
 
 SMALL = Setup("forrester", initial=4, steps=6)
 KEYS = {
-    "problem", "method", "seed", "settings", "version", "seconds", "minimum", "initial",
-    "outcomes", "best", "forecasts",
+    "problem", "method", "seed", "settings", "version", "commit", "seconds", "minimum",
+    "initial", "outcomes", "best", "forecasts",
 }  # fmt: skip
 
 

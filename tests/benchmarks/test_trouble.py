@@ -3,6 +3,7 @@
 import numpy as np
 import optuna
 import pytest
+from benchmarks.kit.running import commit
 from benchmarks.trouble import run, tables, tasks
 
 
@@ -12,6 +13,7 @@ def test_every_task_can_be_searched_and_nothing_is_better_than_its_best(name, mo
     known = [run.execute("random", name, seed) for seed in (0, 1)]
     assert known[0] == {**run.execute("random", name, 0), "seconds": known[0]["seconds"]}
     for result in known:
+        assert result["commit"] == commit()
         assert result["failed"] + result["pruned"] <= 8
         assert result["regret"] is None or result["regret"] >= 0.0
 

@@ -1,0 +1,79 @@
+"""Results on disk: JSON lines, one per result, appended as each is ready.
+
+A run that is stopped while it writes leaves a last line without its end. That line counts as not
+written: it is not read, and the next result takes its place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+Record = dict[str, Any]
+
+
+def read_lines(path: Path) -> Iterator[Record]:
+    """Yield the result that each whole line holds; none where there is no file."""
+    for number, line in whole_lines(path):
+        try:
+            yield json.loads(line)
+        except ValueError as error:
+            raise ValueError(
+                f"Line {number} of {path} is not JSON ({error}); remove it to go on."
+            ) from error
+
+
+def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the number and the text of each line that was written to its end and is not empty."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.endswith(b"\n"):
+                _check_is_ours(path, line)
+            elif line.strip():
+                yield number, line
+
+
+def append(path: Path, record: Record) -> None:
+    """Write a result after the last whole line; the folder is made if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        _drop_cut_off_line(path, file)
+        file.write(_line(record))
+
+
+def rewrite(path: Path, records: Iterable[Record]) -> None:
+    """Put these results in the place of all that the file holds."""
+    new = path.with_name(f"{path.name}.new")  # whole before it replaces the old one
+    new.write_bytes(b"".join(_line(record) for record in records))
+    new.replace(path)
+
+
+def _line(record: Record) -> bytes:
+    return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
+def _drop_cut_off_line(path: Path, file: IO[bytes]) -> None:
+    size = file.seek(0, 2)
+    if size == 0:
+        return
+    file.seek(size - 1)
+    if file.read(1) == b"\n":
+        return
+    file.seek(0)
+    content = file.read()
+    end = content.rfind(b"\n") + 1
+    _check_is_ours(path, content[end:])
+    file.truncate(end)
+
+
+def _check_is_ours(path: Path, cut_off: bytes) -> None:
+    """Raise unless this can be the beginning of a result: another file is not to be shortened."""
+    if not cut_off.startswith(b"{"):
+        raise ValueError(
+            f"{path} must hold one JSON object per line, but ends with {cut_off[:80]!r}; "
+            "take another file."
+        )
