@@ -1,5 +1,9 @@
 """Functions with known minima, to try an optimiser on.
 
+Owns: what a test function is, the classic ones, and how one is moved about in its box.
+May use: core.
+Public names: below.
+
 >>> from calibrant.test_functions import PROBLEMS, levy, shifted
 >>> PROBLEMS["six-hump camel"].minimum
 -1.031628453489877
