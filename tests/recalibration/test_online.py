@@ -232,6 +232,18 @@ def test_crossing_levels_are_averaged():
     np.testing.assert_allclose(r.played, [0.5, 0.5])  # raw: 0.588 and 0.412
 
 
+def test_where_one_level_must_be_hit_and_one_above_it_missed_their_mean_is_played():
+    """Beyond the exact rate both may be in one block: no end of it keeps both promises."""
+    r = OnlineRecalibrator([0.45, 0.48, 0.5, 0.52, 0.55], rate=1.0)
+    for lowest_hit in (0, None, 1, 4):  # the outcome is at this level's quantile, or above all
+        r = r.update(1.0 if lowest_hit is None else r.played[lowest_hit])
+    np.testing.assert_array_equal(r.hits, [1, 2, 2, 2, 3])
+    surplus, allowance = r.hits - r.count * r.levels, 1.0
+    assert surplus[0] - r.levels[0] < -allowance  # one more miss would break the promise
+    assert surplus[-1] - r.levels[-1] + 1.0 > allowance  # and so would one more hit here
+    np.testing.assert_allclose(r.played, 0.5)
+
+
 def test_the_guarantee_of_single_levels_and_small_rates_is_exact():
     even = tuple((np.arange(1, 100) / 100).tolist())
     assert exact_rate(even) == pytest.approx(0.199, abs=1e-3)
