@@ -8,7 +8,7 @@ Public names: below.
 >>> PROBLEMS["six-hump camel"].minimum
 -1.031628453489877
 >>> problem = shifted(levy(6), seed=1)  # its minimum is no longer in the middle of the box
->>> float(problem(problem.where))
+>>> round(float(problem(problem.where)), 9)
 0.0
 
 ``problem.objective`` and ``problem.space()`` are what :func:`calibrant.minimize` takes.
