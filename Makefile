@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all lint bench speed forrester paper paper-networks peers peers-environments models large trouble test-torch figures clean
+.PHONY: demo test test-all mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble test-torch figures clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,9 @@ test: $(VENV)/.test-installed  ## run the tests, but for those marked as slow
 
 test-all: $(VENV)/.test-installed  ## run all tests, also the slow ones
 	$(BIN)/python -m pytest $(WORKERS)
+
+mutants: $(VENV)/.test-installed  ## change the theorem's code and the step; list what no test notices (an hour)
+	$(BIN)/python tools/mutants.py $(FILES)
 
 lint: $(VENV)/.lint-installed  ## ruff, mypy --strict, import contracts
 	$(BIN)/ruff check .

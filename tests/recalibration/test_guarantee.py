@@ -2,12 +2,80 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.streams import STREAMS, greedy, inverter, teaser, worst_surplus
 
 from calibrant import OnlineRecalibrator
 from calibrant.recalibration.guarantee import exact_rate, largest_surplus, overhang
+
+
+def overhang_by_hand(p):
+    """Return e and e′ of the proof, as dicts by their ends, each from its own recursion."""
+    above = {(a, a): 0.0 for a in range(len(p))}
+    below = dict(above)
+    for length in range(2, len(p) + 1):
+        for a in range(len(p) - length + 1):
+            b = a + length - 1
+            mean = sum(p[a : b + 1]) / length
+            up = max(above[a, c] + (b - c) / length for c in range(a, b))
+            down = max(below[c + 1, b] + (c + 1 - a) / length for c in range(a, b))
+            above[a, b] = max(0.0, up - (mean - p[a]))
+            below[a, b] = max(0.0, down - (p[b] - mean))
+    return above, below
+
+
+def exact_rate_by_hand(p):
+    """Return the largest rate at which no pair of levels can be at odds, case by case."""
+    (above, below), last, rate = overhang_by_hand(p), len(p) - 1, 1.0
+    for i in range(len(p)):
+        for j in range(len(p)):
+            if i < j:
+                one_block = [
+                    above[i, c] + below[c + 1, j] + 1.0 - (p[j] - p[i]) for c in range(i, j)
+                ]
+                two_blocks = [
+                    above[i, c] + below[after, j]
+                    for c in range(i, j)
+                    for after in range(c + 1, j + 1)
+                ]
+                apart = max(one_block + two_blocks)
+            elif j < i:
+                apart = max(
+                    above[i, t] + below[s, j] for t in range(i, last + 1) for s in range(j + 1)
+                )
+            else:
+                continue
+            room = p[i] + 1.0 - p[j]
+            rate = min(rate, (1.0 + room) / (apart + room))
+    return rate
+
+
+level_lists = st.lists(st.integers(1, 99), min_size=1, max_size=8, unique=True)
+
+
+@given(levels=level_lists, rate=st.floats(0.05, 4.0))
+@example(levels=[25, 75], rate=1.0)
+@example(levels=[1, 2, 98, 99], rate=0.5)
+def test_the_bounds_are_those_of_the_proof(levels, rate):
+    p = tuple(level / 100 for level in sorted(levels))
+    above, below = overhang_by_hand(p)
+    np.testing.assert_allclose(
+        overhang(p), [[above.get((a, b), 0.0) for b in range(len(p))] for a in range(len(p))],
+        rtol=0.0, atol=1e-12,
+    )  # fmt: skip
+    assert exact_rate(p) == pytest.approx(exact_rate_by_hand(p), rel=1e-12)
+    beyond = max(*above.values(), *below.values()) if rate > exact_rate(p) else 0.0
+    assert largest_surplus(p, rate) == pytest.approx(max(1.0, 1.0 / rate) + beyond, rel=1e-12)
+    assert largest_surplus(p, exact_rate(p)) == 1.0 / exact_rate(p)  # at that rate, too
+
+
+def test_the_bounds_of_two_levels():
+    assert overhang((0.25, 0.75))[0, 1] == 0.25  # half a hit, less the drift 0.5 − 0.25
+    # One block: θ₁ − θ₂ ≤ η·(1 − 0.5), and there is room for 1 + (1 − η)·0.5.
+    assert exact_rate((0.25, 0.75)) == 1.0
+    assert exact_rate((0.49, 0.51)) == 1.0
+    assert exact_rate((0.45, 0.48, 0.5, 0.52, 0.55)) < 1.0  # a level between two may be too many
 
 
 def test_the_guarantee_of_single_levels_and_small_rates_is_exact():
