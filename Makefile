@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench speed forrester paper paper-networks peers peers-environments models large trouble test-torch figures clean
+.PHONY: demo test test-all mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble test-torch figures clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -17,8 +17,17 @@ $(VENV)/.%-installed: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.demo-installed  ## tune a model on real data and write report.html
 	OPENBLAS_NUM_THREADS=1 $(BIN)/calibrant demo
 
-test: $(VENV)/.test-installed  ## run the tests
-	$(BIN)/python -m pytest
+# A worker on each core; whoever is done early takes over what another has not begun.
+WORKERS := -n auto --dist worksteal
+
+test: $(VENV)/.test-installed  ## run the tests, but for those marked as slow
+	$(BIN)/python -m pytest $(WORKERS) -m "not slow"
+
+test-all: $(VENV)/.test-installed  ## run all tests, also the slow ones
+	$(BIN)/python -m pytest $(WORKERS)
+
+mutants: $(VENV)/.test-installed  ## change the theorem's code and the step; list what no test notices (an hour)
+	$(BIN)/python tools/mutants.py $(FILES)
 
 lint: $(VENV)/.lint-installed  ## ruff, mypy --strict, import contracts
 	$(BIN)/ruff check .
@@ -95,8 +104,11 @@ large: $(VENV)/.test-installed  ## searches with thousands of outcomes: what is 
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.large.run
 	$(BIN)/python -m benchmarks.large.tables
 
+TORCH_TESTS := $(patsubst %,tests/bridges/test_%.py,ax botorch frameworks networks ray search_cv) \
+	tests/benchmarks/test_paper_cnn.py tests/test_docstrings.py
+
 test-torch: .venv-torch/.installed  ## the tests that need torch, BoTorch, Ax, Ray or OptunaSearchCV
-	OMP_NUM_THREADS=1 .venv-torch/bin/python -m pytest tests/test_paper_cnn.py tests/test_botorch.py tests/test_networks.py tests/test_ax.py tests/test_frameworks.py tests/test_ray.py tests/test_search_cv.py
+	.venv-torch/bin/python -m pytest $(WORKERS) $(TORCH_TESTS)
 
 figures: $(VENV)/.figures-installed  ## redraw the pictures of README and docs (needs Chrome or Chromium)
 	$(BIN)/python docs/draw.py

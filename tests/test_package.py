@@ -51,10 +51,15 @@ def test_code_in_the_documents_runs(page, tmp_path, monkeypatch):
 # These need more packages, and have tests of their own: test_ray.py, test_search_cv.py,
 # test_frameworks.py.
 ELSEWHERE = {"botorch_loop.py", "ray_tune.py", "search_cv.py"}
-SCRIPTS = sorted(p for p in (ROOT / "examples").glob("*.py") if p.name not in ELSEWHERE)
+SLOW = {"compare_methods.py"}  # seven methods, a search each; all have tests of their own
+SCRIPTS = [
+    pytest.param(path, marks=pytest.mark.slow if path.name in SLOW else (), id=path.name)
+    for path in sorted((ROOT / "examples").glob("*.py"))
+    if path.name not in ELSEWHERE
+]
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda s: s.name)
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_examples_run(script):
     printed = subprocess.check_output([sys.executable, str(script)], text=True)
     assert "80 % intervals held" in printed

@@ -225,6 +225,7 @@ def test_jobs_are_counted_from_one(tmp_path):
         lda.evaluate_grid(None, tmp_path / "grid.jsonl", jobs=0)
 
 
+@pytest.mark.slow
 def test_processes_find_what_one_process_does(corpus, tmp_path):
     """From the command line, with two processes and all but four settings already there."""
     counts, out = tmp_path / "counts.npz", tmp_path / "grid.jsonl"

@@ -151,18 +151,29 @@ def test_outcomes_that_all_trees_have_seen_are_not_scored():
     assert np.isfinite(scores).all()
 
 
-@pytest.mark.parametrize("recalibrator", [GaussianRecalibrator(), None], ids=["calibrated", "raw"])
-@pytest.mark.parametrize("name", MODELS)
-def test_models_search(name, recalibrator):
+# Without a closed form, a calibrated model is fitted anew for every outcome, at every ask: some
+# of these searches are short, and run in full with the slow tests.
+SEARCHES = [
+    *[(name, "raw", 20) for name in MODELS],
+    *[(name, "calibrated", 20) for name in ("process", "ridge", "forest")],
+    *[(name, "calibrated", 8) for name in ("trees", "boosting")],
+    pytest.param("trees", "calibrated", 20, marks=pytest.mark.slow),
+    pytest.param("boosting", "calibrated", 20, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("name", "how", "count"), SEARCHES)
+def test_models_search(name, how, count):
+    recalibrator = GaussianRecalibrator() if how == "calibrated" else None
     optimizer = Optimizer(2, model=MODELS[name], recalibrator=recalibrator, seed=0)
     optimizer.tell([0.9, 0.9], np.nan)  # a failed point, and one that is running
     optimizer.ask()
     found = []
-    for _ in range(20):
+    for _ in range(count):
         x = optimizer.ask()
         found.append(float(x.sum()))  # even a straight line can learn it
         optimizer.tell(x, found[-1])
-    assert len(set(found)) == 20
+    assert len(set(found)) == count
     if name != "boosting":  # which needs more than 20 outcomes to learn from
         assert min(found) < 0.5
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import calibrant
 from calibrant import OnlineRecalibrator, recalibrator_from_dict
+from calibrant.cli import demo
 from calibrant.cli.main import app
 
 runner = CliRunner()
@@ -56,7 +57,9 @@ def test_the_stream_demo_writes_its_report(tmp_path):
     assert (tmp_path / "report.html").stat().st_size > 100_000
 
 
-def test_the_tuning_demo_tunes_and_writes_its_report(tmp_path):
+@pytest.mark.parametrize("trials", [9, pytest.param(demo.TRIALS, marks=pytest.mark.slow)])
+def test_the_tuning_demo_tunes_and_writes_its_report(trials, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "TRIALS", trials)
     result = runner.invoke(app, ["demo", "--report", str(tmp_path / "report.html")])
     assert result.exit_code == 0
     found = re.search(r"Best: ([\d.]+) in trial", result.output)
@@ -84,9 +87,10 @@ def test_recalibrate_gaussian_forecasts(gaussian_file, tmp_path):
     assert page.exists()
 
 
-def test_recalibrate_quantile_tables_with_forecasts_still_to_come(tmp_path):
+@pytest.mark.parametrize("count", [60, pytest.param(200, marks=pytest.mark.slow)])
+def test_recalibrate_quantile_tables_with_forecasts_still_to_come(count, tmp_path):
     rng = np.random.default_rng(0)
-    rows = [[rng.standard_normal() * 2, -1.2816, 0.0, 1.2816] for _ in range(200)]
+    rows = [[rng.standard_normal() * 2, -1.2816, 0.0, 1.2816] for _ in range(count)]
     rows.append(["", -1.2816, 0.0, 1.2816])
     path = write_csv(tmp_path / "q.csv", ["y", "q0.1", "q0.5", "q0.9"], rows)
     out = tmp_path / "out.csv"
@@ -95,7 +99,9 @@ def test_recalibrate_quantile_tables_with_forecasts_still_to_come(tmp_path):
     assert result.exit_code == 0, result.output
     q90 = read_quantiles(out, "q0.9")
     assert q90[0] == pytest.approx(1.2816, abs=1e-3)  # nothing learned yet
-    assert q90[-1] == pytest.approx(2 * 1.2816, rel=0.2)  # the row without outcome, after 200
+    assert q90[-1] == pytest.approx(
+        2 * 1.2816, rel=0.2
+    )  # the row without outcome, after all others
 
 
 def test_state_is_kept_between_runs(tmp_path):

@@ -99,6 +99,20 @@ def test_a_report_foretells_an_outcome_as_well_as_it_did_in_trials_that_finished
     np.testing.assert_allclose(history.extrapolated, [[-15.0, 0.5], [-25.0, 0.0], [-10.0, 10.0]])
 
 
+@pytest.mark.parametrize("reported", [1, 2, 3])
+def test_reports_foretell_nothing_before_three_trials_have_shown_what_comes_after_them(reported):
+    study = a_study()
+    for k, value in enumerate((1.0, 2.0, 4.0, 8.0)):
+        add(study, k / 8, value, (value + 0.5,) if k < reported else ())
+    add(study, 0.9, None, (3.0,), TrialState.PRUNED)
+    archive = Archive()
+    archive.update(study)
+    history = archive.history(archive.space(X), 1, [])
+    middle, half_range = 3.0, 3.5
+    expected = [2.5, 0.0] if reported == 3 else [middle, half_range]
+    np.testing.assert_allclose(history.extrapolated, [expected], atol=1e-12)
+
+
 def test_penalties_do_not_silence_what_was_pruned():
     def foretold(penalties):
         study = a_study()

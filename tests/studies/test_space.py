@@ -27,14 +27,17 @@ DISTRIBUTIONS = {
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 @given(u=st.floats(0.0, 1.0))
 @example(u=0.5339631495940497)  # between 9 and 10 of "log int": nearer to one, in the logarithm
+@example(u=1 / 3)  # just between −4 and −3 of "int"
 def test_every_point_of_the_cube_is_an_allowed_value_and_comes_back(name, u):
     space = Space({name: DISTRIBUTIONS[name]})
     params = space.internal(np.array([u]))
     assert DISTRIBUTIONS[name]._contains(params[name])
     row = space.row(params)
     np.testing.assert_allclose(space.internal(row)[name], params[name], rtol=1e-9, atol=1e-12)
-    # what the search rounds to is where the value lies
-    np.testing.assert_allclose(space.cube.snap(np.array([[u]]))[0], row, atol=1e-9)
+    # What the search rounds to is where the value lies; just between two values, where rounding
+    # of the last digit decides, it is where that of a point right beside it lies.
+    beside = space.cube.snap(np.array([[u - 1e-12], [u], [u + 1e-12]]))
+    assert np.isclose(beside, row, rtol=1e-7, atol=1e-9).any()
 
 
 @pytest.mark.parametrize("name", ["int", "int step", "category", "step"])

@@ -55,6 +55,15 @@ class OnlineRecalibrator(Recalibrator):
     only a PIT, counts u ≤ R(p). Between levels R is interpolated. A level with ``r(p)`` of 0 or 1
     is played at −∞ or +∞.
 
+    >>> import numpy as np
+    >>> from calibrant import Normal, OnlineRecalibrator
+    >>> y = np.random.default_rng(0).normal(0.0, 1.5, size=500)
+    >>> forecasts = Normal(np.zeros(500), np.ones(500))  # too sure: the std of outcomes is 1.5
+    >>> r = OnlineRecalibrator(levels=9).observe(forecasts, y)
+    >>> low, high = r.calibrate(Normal(0.0, 1.0)).interval(0.8)
+    >>> print(f"{low:.1f} … {high:.1f}")  # ∓1.3 before, and ∓1.9 is right
+    -1.9 … 1.9
+
     Args:
         levels: the number of evenly spaced levels, or the levels themselves.
         rate: the step size η. A larger rate tightens the guarantee (at most 1/η hits too many or

@@ -37,10 +37,14 @@ _ROUNDING = 1e-6  # how far single precision, on its way through another library
 class Optimizer:
     """Minimises a function on the unit cube, one evaluation at a time.
 
+    >>> from calibrant import Optimizer
     >>> optimizer = Optimizer(dim=2, seed=0)
     >>> for _ in range(20):
     ...     x = optimizer.ask()
     ...     optimizer.tell(x, ((x - 0.3) ** 2).sum())
+    >>> x, y = optimizer.best
+    >>> x.round(2).tolist()
+    [0.3, 0.3]
 
     Several points may be asked for before any is told, and points told that were never asked for.
 

@@ -46,8 +46,14 @@ _DESIGN_KEY = "calibrant:design"  # the seed of the first points, shared by all 
 class CalibratedSampler(BaseSampler):
     """Chooses the parameters of Optuna's trials by calibrated Bayesian optimisation.
 
-    >>> study = optuna.create_study(sampler=CalibratedSampler())
-    >>> study.optimize(objective, n_trials=50)
+    >>> import optuna
+    >>> from calibrant import CalibratedSampler
+    >>> def objective(trial):
+    ...     return (trial.suggest_float("x", -10, 10) - 2) ** 2
+    >>> study = optuna.create_study(sampler=CalibratedSampler(seed=0))
+    >>> study.optimize(objective, n_trials=15)
+    >>> round(study.best_params["x"], 1)
+    2.0
 
     One or several objectives, minimised or maximised; constraints set with
     ``trial.set_constraint(name, value)``, met at values of at most 0; parameters that exist only in

@@ -1,10 +1,14 @@
 """Test functions with known minima, for trying out an optimiser.
 
+Owns: what a test function is, the classic ones, and how one is moved about in its box.
+May use: core.
+Public names: below.
+
 >>> from calibrant.test_functions import PROBLEMS, levy, shifted
 >>> PROBLEMS["six-hump camel"].minimum
 -1.031628453489877
 >>> problem = shifted(levy(6), seed=1)  # its minimum is no longer in the middle of the box
->>> float(problem(problem.where))
+>>> round(float(problem(problem.where)), 9)
 0.0
 
 Pass ``problem.objective`` and ``problem.space()`` to :func:`calibrant.minimize`.

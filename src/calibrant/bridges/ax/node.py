@@ -44,8 +44,17 @@ from calibrant.studies.sampler import CalibratedSampler
 class CalibratedNode(ExternalGenerationNode):
     """A generation node whose points are chosen by :class:`~calibrant.CalibratedSampler`.
 
+    >>> from ax.api.client import Client
+    >>> from ax.api.configs import RangeParameterConfig
+    >>> from ax.generation_strategy.generation_strategy import GenerationStrategy
+    >>> from calibrant.bridges.ax import CalibratedNode
+    >>> client = Client()
+    >>> client.configure_experiment([RangeParameterConfig("x", (0.0, 1.0), "float")])
+    >>> client.configure_optimization("-loss")
     >>> strategy = GenerationStrategy(name="calibrant", nodes=[CalibratedNode(seed=0)])
     >>> client.set_generation_strategy(strategy)
+    >>> [sorted(point) for point in client.get_next_trials(max_trials=1).values()]
+    [['x']]
 
     It supports one or several objectives, or a weighted sum of metrics; outcome constraints with
     fixed bounds; and parameters of every kind, including conditional ones. It also learns from
