@@ -51,7 +51,10 @@ def test_code_in_the_documents_runs(page, tmp_path, monkeypatch):
 # These need more packages, and have tests of their own: test_ray.py, test_search_cv.py,
 # test_frameworks.py.
 ELSEWHERE = {"botorch_loop.py", "ray_tune.py", "search_cv.py"}
-SLOW = {"compare_methods.py"}  # seven methods, a search each; all have tests of their own
+SLOW = {
+    "compare_methods.py",
+    "tune_classifier.py",
+}  # seven methods, a search each; all have tests of their own
 SCRIPTS = [
     pytest.param(path, marks=pytest.mark.slow if path.name in SLOW else (), id=path.name)
     for path in sorted((ROOT / "examples").glob("*.py"))

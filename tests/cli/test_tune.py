@@ -128,7 +128,12 @@ def test_another_job_does_not_mix_with_a_stored_one(job):
 
 
 @pytest.mark.parametrize(
-    ("how", "jobs"), [(signal.SIGINT, 1), (signal.SIGINT, 2), (signal.SIGTERM, 2)]
+    ("how", "jobs"),
+    [
+        (signal.SIGINT, 1),
+        (signal.SIGTERM, 2),
+        pytest.param(signal.SIGINT, 2, marks=pytest.mark.slow),
+    ],
 )
 def test_ctrl_c_keeps_everything_and_says_nothing_bad_about_what_ran(tmp_path, how, jobs):
     # The eleventh takes a minute: there is something to stop.

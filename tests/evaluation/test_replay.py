@@ -20,18 +20,20 @@ FORECAST = Normal(np.zeros(300), np.full(300, 0.5))
 
 
 def test_each_forecast_is_calibrated_before_its_outcome_is_seen():
-    result = replay(FORECAST, Y, OnlineRecalibrator(rate=0.02))
+    forecast, y = FORECAST[:120], Y[:120]
+    result = replay(forecast, y, OnlineRecalibrator(rate=0.02))
     r = OnlineRecalibrator(rate=0.02)
-    for t in (0, 1, 150, 299):
+    for t in (0, 1, 60, 119):
         known = r.observe(FORECAST[:t], Y[:t])
         np.testing.assert_allclose(
             result.quantiles[t], known.calibrate(FORECAST[t]).quantile(result.levels)
         )
     # changing the last outcome changes no forecast
-    other = replay(FORECAST, np.append(Y[:-1], 99.0), OnlineRecalibrator(rate=0.02))
+    other = replay(forecast, np.append(y[:-1], 99.0), OnlineRecalibrator(rate=0.02))
     np.testing.assert_array_equal(other.quantiles, result.quantiles)
 
 
+@pytest.mark.slow
 def test_recalibration_repairs_an_overconfident_stream():
     result = replay(FORECAST, Y, LeaderRecalibrator())
     summary = result.summary()

@@ -93,6 +93,7 @@ def test_the_pullback_is_the_derivative(bag):
         np.testing.assert_allclose(found[:, c], difference, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_joint_draws_have_the_covariance_of_the_mixture(bag):
     """That of draws of functions from members in turn, by Monte Carlo; and exactly by hand."""
     points = NEW[:3]
@@ -179,6 +180,7 @@ def test_few_or_equal_outcomes_give_a_usable_fit(y, noise):
     assert np.all(np.ptp(y) > 0 or bag.predict(x).quantile(0.5) == pytest.approx(y[0], abs=1e-6))
 
 
+@pytest.mark.slow
 def test_an_ensemble_is_a_gaussian_belief_and_searches(bag):
     assert isinstance(bag, GaussianBelief)
     optimizer = Optimizer(1, model=BaggedProcesses(PLAIN, members=3), seed=0)

@@ -136,6 +136,7 @@ def test_the_density_of_an_outcome_integrates_to_one(where):
     np.testing.assert_allclose(half, forecast.cdf(edges[16]), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_learned_units_of_outcomes_forecast_better_than_the_given_ones():
     """Outcomes that are a sine seen backwards through a steep map of the same kind."""
 

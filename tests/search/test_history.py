@@ -82,7 +82,7 @@ def test_it_keeps_the_best_and_some_of_all_others():
     assert np.diff(others).max() < 60  # no gap from good to bad
 
 
-@pytest.mark.parametrize("objectives", [1, 2])
+@pytest.mark.parametrize("objectives", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_choice_stays_for_a_hundred_outcomes(objectives):
     history = marked(rng.random((1500, objectives)))
     choices = [rows_of(history.rows(np.arange(count)), 1000) for count in range(1001, 1501)]

@@ -268,6 +268,7 @@ def test_a_small_cube_is_gone_through_once(seed):
     assert len({tuple(x) for x, _ in optimizer._told}) == 9
 
 
+@pytest.mark.slow
 def test_a_model_of_quantiles():
     class Neighbours:
         """Quantiles of the outcomes of the nearest points, wider the further these are."""

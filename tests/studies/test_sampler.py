@@ -379,6 +379,7 @@ def test_a_constant_objective_is_explored_without_repeats():
     assert len({tuple(t.params.values()) for t in study.trials}) == 25
 
 
+@pytest.mark.slow
 def test_thousands_of_duplicates():
     study = a_study()
     for i in range(3000):
