@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# One stamp a set of extras: installed again when pyproject.toml changes.
+# One stamp per set of extras: installed again when pyproject.toml changes.
 $(VENV)/.%-installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[$*]'
 	touch $@
@@ -24,7 +24,7 @@ test: $(VENV)/.test-installed  ## run the tests, but for those marked as slow
 	$(BIN)/python -m pytest $(WORKERS) -m "not slow"
 
 test-all: $(VENV)/.test-installed  ## run all tests, also the slow ones
-	$(BIN)/python -m pytest $(WORKERS)
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(WORKERS)
 
 mutants: $(VENV)/.test-installed  ## change the theorem's code and the step; list what no test notices (an hour)
 	$(BIN)/python tools/mutants.py $(FILES)

@@ -7,10 +7,14 @@ from hypothesis import HealthCheck, settings
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-# The same examples on every run of CI; explore others with HYPOTHESIS_PROFILE=explore.
-settings.register_profile(
-    "fixed", deadline=None, derandomize=True, max_examples=60,
-    suppress_health_check=[HealthCheck.too_slow],
-)  # fmt: skip
+# The same examples on every run; `make test-all`, and so CI, tries more. Explore others with
+# HYPOTHESIS_PROFILE=explore.
+_SAME = {
+    "deadline": None,
+    "derandomize": True,
+    "suppress_health_check": [HealthCheck.too_slow],
+}
+settings.register_profile("fixed", max_examples=20, **_SAME)
+settings.register_profile("thorough", max_examples=60, **_SAME)
 settings.register_profile("explore", deadline=None, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))

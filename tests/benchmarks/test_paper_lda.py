@@ -13,6 +13,8 @@ pytest.importorskip("sklearn", reason="online LDA is scikit-learn's")
 
 from benchmarks.paper import data, lda
 
+pytestmark = pytest.mark.slow  # a benchmark's page and data, not the library's
+
 SMALL = {"MINIBATCHES": (1, 8), "KAPPAS": (0.5, 0.7), "TAUS": (1, 4)}
 
 

@@ -32,6 +32,8 @@ from typer.testing import CliRunner
 
 from calibrant.forecasts import Normal
 
+pytestmark = pytest.mark.slow  # a benchmark's page and data, not the library's
+
 TINY = Setup("forrester", steps=12, initial=3)
 
 

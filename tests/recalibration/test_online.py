@@ -26,6 +26,43 @@ def test_crossing_levels_are_averaged():
     np.testing.assert_allclose(r.played, [0.5, 0.5])  # raw: 0.588 and 0.412
 
 
+@pytest.mark.parametrize("outcome", [0.0, 1.0])
+@pytest.mark.parametrize("rate", [0.5, 0.5 - 5e-10])  # θ = 1 or 0, exactly or but for rounding
+def test_what_is_at_the_end_is_played_beyond_it(outcome, rate):
+    r = OnlineRecalibrator([0.5], rate).update_many([outcome, outcome])
+    assert r.played[0] == (np.inf if outcome == 1.0 else -np.inf)
+
+
+@pytest.mark.parametrize(("levels", "u"), [([0.5, 0.6], 0.55), ([0.4, 0.5], 0.45)])
+def test_a_level_that_may_be_missed_once_more_is_left_to_its_block(levels, u):
+    """The promise is kept with equality: no more help is given than is needed."""
+    r = OnlineRecalibrator(levels, rate=1.0).update(u)
+    surplus = r.hits - r.count * r.levels
+    assert max((r.levels - surplus).max(), (surplus + 1.0 - r.levels).max()) == 1.0
+    np.testing.assert_allclose(r.played, np.mean(r.levels - surplus))
+
+
+def test_an_outcome_at_a_quantile_counts_as_covered_wherever_it_stands():
+    r = OnlineRecalibrator([0.5])
+    np.testing.assert_array_equal(r.update_many([0.5, 0.9]).hits, [1])
+    np.testing.assert_array_equal(r.update_many([0.9, r.update(0.9).played[0]]).hits, [1])
+
+
+def test_without_settings_there_is_a_level_for_each_per_cent():
+    r = OnlineRecalibrator()
+    np.testing.assert_allclose(r.levels, np.arange(1, 100) / 100)
+    assert r.rate == 0.01
+    assert r.guarantee == 100.0  # outcomes too many or too few, at any level and time
+
+
+def test_the_state_cannot_be_written_to():
+    fresh = OnlineRecalibrator(3)
+    for r in (fresh, fresh.update(0.3), fresh.observe(Normal(0.0, 1.0), 0.3)):
+        for array in (r.hits, r.levels, r.played):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 1
+
+
 def test_where_one_level_must_be_hit_and_one_above_it_missed_their_mean_is_played():
     """Beyond the exact rate both may be in one block: no end of it keeps both promises."""
     r = OnlineRecalibrator([0.45, 0.48, 0.5, 0.52, 0.55], rate=1.0)
@@ -36,6 +73,16 @@ def test_where_one_level_must_be_hit_and_one_above_it_missed_their_mean_is_playe
     assert surplus[0] - r.levels[0] < -allowance  # one more miss would break the promise
     assert surplus[-1] - r.levels[-1] + 1.0 > allowance  # and so would one more hit here
     np.testing.assert_allclose(r.played, 0.5)
+
+
+def test_where_a_block_begins_with_a_level_to_be_missed_and_has_one_to_be_hit():
+    """A state as a file might hold it: the mean of the block is below 0, so is all of it."""
+    levels = [0.01, 0.52, 0.93, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99]
+    r = OnlineRecalibrator(levels, 5.0, count=90, hits=[1, 46, 84, 85, 86, 87, 88, 89, 90])
+    surplus = r.hits - r.count * r.levels
+    np.testing.assert_array_equal(np.flatnonzero(surplus > r.levels), [0])
+    np.testing.assert_array_equal(np.flatnonzero(surplus < r.levels - 1.0), [1])
+    np.testing.assert_array_equal(r.played, -np.inf)
 
 
 @pytest.mark.parametrize("stream", STREAMS)
