@@ -260,12 +260,8 @@ def test_forecasts_with_tiny_std_do_not_overflow(empty):
         ({"kind": "chain", "first": 3}, "`first` must be an object such as"),
         ({"kind": "online", "levels": 3, "rate": -1.0}, "`rate > 0` must hold, but got rate=-1"),
         ({"kind": "online", "levels": 3, "count": 2, "hits": [3, 0, 0]}, "`0 <= hits <= count`"),
-<<<<<<< HEAD
-        ({"kind": "online", "levels": 3, "count": 2, "hits": [1]}, "one whole number per level"),
-=======
         ({"kind": "online", "levels": 3, "count": 2, "hits": [-1, 0, 0]}, "`0 <= hits <= count`"),
-        ({"kind": "online", "levels": 3, "count": 2, "hits": [1]}, "one whole number a level"),
->>>>>>> helper-tests
+        ({"kind": "online", "levels": 3, "count": 2, "hits": [1]}, "one whole number per level"),
         ({"kind": "online", "levels": 2, "count": 9, "hits": [7, 2]}, "must not decrease"),
         ({"kind": "online", "levels": 2, "count": 9}, "`hits` must come with `count`"),
         ({"kind": "online", "levels": 2, "count": 3, "hits": [0.5, 1]}, "whole number"),
