@@ -315,17 +315,20 @@ def test_what_has_not_begun_when_a_run_is_interrupted_is_not_run():
 
 
 SCRIPT = """
-import sys, time
+import os, signal, sys, time
 from functools import partial
 from pathlib import Path
 from benchmarks.kit.lines import append
 from benchmarks.kit.running import run_missing
 
 def work(seconds):
+    if seconds > 1.0:
+        Path(os.environ["BEGUN"]).touch()
     time.sleep(seconds)
     return {"slept": seconds}
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start it with none
     tasks = [(0.0,), (0.01,), (600.0,), (0.02,)]
     run_missing(work, tasks, partial(append, Path(sys.argv[1])), jobs=1)
 """
@@ -333,21 +336,26 @@ if __name__ == "__main__":
 
 def test_a_command_that_is_stopped_from_the_keyboard_keeps_what_is_done(tmp_path):
     (tmp_path / "command.py").write_text(SCRIPT)
-    results = tmp_path / "results.jsonl"
+    results, begun = tmp_path / "results.jsonl", tmp_path / "begun"
     command = [sys.executable, str(tmp_path / "command.py"), str(results)]
     paths = os.pathsep.join([str(running.CHECKOUT), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
         command,
-        env={**os.environ, "PYTHONPATH": paths},
+        env={**os.environ, "PYTHONPATH": paths, "BEGUN": str(begun)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,  # Ctrl-C goes to all processes of a terminal
     )
-    wait_for(lambda: len(list(read_lines(results))) == 2)
-    time.sleep(0.2)  # the third is asleep
-    os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    try:
+        wait_for(lambda: begun.exists() and len(list(read_lines(results))) == 2)
+        time.sleep(0.2)  # the third is asleep
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    except BaseException:  # whatever went wrong, no process is left for another test to find
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
     assert process.returncode == 130
     assert running.INTERRUPTED in " ".join(said.split())
     assert list(read_lines(results)) == [{"slept": 0.0}, {"slept": 0.01}]
