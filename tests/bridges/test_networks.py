@@ -554,7 +554,7 @@ def test_an_ensemble_has_several_members():
 def test_a_gpu_that_is_not_there():
     if torch.cuda.is_available():
         pytest.skip("it is there")
-    with pytest.raises(ValueError, match="'cuda'; device=\"cpu\" is always there"):
+    with pytest.raises(ValueError, match="'cuda'; device=\"cpu\" always works"):
         DeepEnsemble(device="cuda")
 
 
