@@ -12,6 +12,8 @@ halfway through loses nothing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -66,14 +68,28 @@ class Recalibrator(ABC):
             )
         return self.update_many(pit.reshape(1))
 
-    def observe(self, forecast: Forecast, y: ArrayLike) -> Self:
-        """Return the recalibrator after the outcomes y of a raw (not recalibrated) forecast.
+    def issue(self, forecast: Forecast) -> Issued:
+        """Return a raw forecast as it is shown now, to be observed when its outcome arrives."""
+        return Issued(forecast, self)
 
-        Several points are learned one after the other, as if each had been calibrated after the
-        previous outcome. The guarantees hold only if that is what happened: calibrate one forecast,
-        see its outcome, observe it, and only then calibrate the next.
+    def observe(self, forecast: Forecast | Issued, y: ArrayLike) -> Self:
+        """Return the recalibrator after the outcomes y of a forecast.
+
+        Args:
+            forecast: what :meth:`issue` returned, whenever its outcome arrives; or a raw (not
+                recalibrated) forecast whose outcome arrives before anything else happens. Several
+                points of a raw forecast are learned one after the other, as if each had been
+                calibrated after the previous outcome.
+            y: one outcome per point.
         """
+        if isinstance(forecast, Issued):
+            outcomes = validate.one_outcome_each(forecast.raw.batch, y)
+            return self._learn_issued(forecast, outcomes)
         return self._learn(forecast, validate.one_outcome_each(forecast.batch, y))
+
+    def _learn_issued(self, issued: Issued, y: FloatArray) -> Self:
+        """Learn from outcomes of a forecast that was issued earlier; by default as from any."""
+        return self._learn(issued.raw, y)
 
     def _learn(self, forecast: Forecast, y: FloatArray) -> Self:
         """Learn from validated outcomes; by default from their normal scores."""
@@ -83,6 +99,24 @@ class Recalibrator(ABC):
     def calibrate(self, forecast: Forecast) -> Forecast:
         """Return the calibrated forecast Q∘R."""
         return compose(forecast, self.residual)
+
+
+@dataclass(frozen=True)
+class Issued:
+    """A forecast as it was shown: a snapshot, for outcomes that arrive late or out of order.
+
+    Args:
+        raw: the model's own forecast.
+        by: the recalibrator as it was when the forecast was shown.
+    """
+
+    raw: Forecast
+    by: Recalibrator
+
+    @cached_property
+    def calibrated(self) -> Forecast:
+        """The forecast that was shown."""
+        return self.by.calibrate(self.raw)
 
 
 def as_pits(us: ArrayLike) -> FloatArray:

@@ -12,7 +12,7 @@ from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.residual import compose
-from calibrant.recalibration.base import Recalibrator, as_scores, scores_of_pits
+from calibrant.recalibration.base import Issued, Recalibrator, as_scores, scores_of_pits
 from calibrant.recalibration.gaussian import GaussianRecalibrator
 from calibrant.recalibration.online import OnlineRecalibrator
 
@@ -67,6 +67,17 @@ class ChainRecalibrator(Recalibrator):
             then = then.observe(first.calibrate(point), y[index])
             first = first.observe(point, y[index])
         return type(self)(first, then)
+
+    def _learn_issued(self, issued: Issued, y: FloatArray) -> Self:
+        by = issued.by
+        if not isinstance(by, ChainRecalibrator):
+            raise ValueError(
+                "The forecast was issued by another recalibrator: observe it with one that came "
+                "from it by `observe`."
+            )
+        sharpened = by.then.issue(by.first.calibrate(issued.raw))
+        first = self.first.observe(by.first.issue(issued.raw), y)
+        return type(self)(first, self.then.observe(sharpened, y))
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "chain", "first": self.first.to_dict(), "then": self.then.to_dict()}

@@ -37,7 +37,7 @@ from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.piecewise import WarpedNormal
-from calibrant.recalibration.base import Recalibrator, as_pits, as_scores
+from calibrant.recalibration.base import Issued, Recalibrator, as_pits, as_scores
 from calibrant.recalibration.guarantee import largest_surplus
 
 # p·T is rounded, so a surplus this close to the bound has not passed it, and a θ this close to 0 or
@@ -127,6 +127,15 @@ class OnlineRecalibrator(Recalibrator):
         """The largest |hits − p·T| that any sequence can produce at any level and time."""
         return largest_surplus(tuple(self._levels.tolist()), self._rate)
 
+    def guarantee_with_delay(self, delay: int) -> float:
+        """Return the guarantee where at most ``delay`` forecasts wait when another is issued.
+
+        It is about all forecasts issued with :meth:`issue`, once their outcomes are in, in any
+        order; with no delay it is :attr:`guarantee`.
+        """
+        delay = validate.at_least("delay", delay, 0)
+        return largest_surplus(tuple(self._levels.tolist()), self._rate, delay)
+
     @cached_property
     def played(self) -> FloatArray:
         """The levels q(p) at which raw forecasts are read: inside (0, 1), or ±∞."""
@@ -169,6 +178,18 @@ class OnlineRecalibrator(Recalibrator):
             hits = recalibrator._hits + (y[index] <= shown)
             recalibrator = recalibrator._after(recalibrator._count + 1, hits)
         return recalibrator
+
+    def _learn_issued(self, issued: Issued, y: FloatArray) -> Self:
+        """Count hits on the quantiles that were shown, whatever would be shown today."""
+        by = issued.by
+        if not isinstance(by, OnlineRecalibrator) or not np.array_equal(by.levels, self._levels):
+            raise ValueError(
+                "The forecast was issued by another recalibrator: observe it with one that came "
+                "from it by `observe`."
+            )
+        levels = self._levels.reshape((-1,) + (1,) * y.ndim)
+        hits = (y <= issued.calibrated.quantile(levels)).reshape(self._levels.size, -1).sum(axis=1)
+        return self._after(self._count + y.size, self._hits + hits)
 
     def to_dict(self) -> dict[str, Any]:
         return {
