@@ -15,8 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from calibrant.studies.archive import INTERRUPTED
-from calibrant.studies.review import COVERAGE, Review
+from calibrant.studies.review import Review
 from calibrant.studies.runner import ERROR_KEY, Listener, evaluated
+from calibrant.studies.shown import COVERAGE
 
 _ROWS = 8  # trials in the table
 _WIDEST = 32  # characters shown of a value, or of the reason why a trial failed

@@ -66,12 +66,14 @@ class Suggestion:
     Args:
         x: the point.
         forecasts: one raw forecast per objective; none of a point of the initial design.
+        outcomes: how many outcomes the default model was fitted to; 0 of any other model.
         fits: the models that made them, for the next step to continue from.
         notices: what the user should be told, once per search.
     """
 
     x: FloatArray
     forecasts: tuple[Forecast, ...] = ()
+    outcomes: int = 0
     fits: Fits = field(default=Fits(), repr=False, compare=False)
     notices: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
@@ -118,7 +120,7 @@ class Policy:
         data = self.prepare(history, cube)
         fits = self.fit(data, cube, last)
         x, notices = self.choose(history, data, fits, cube, rng)
-        return replace(self.forecast(x, fits), notices=(*data.notices, *notices))
+        return replace(self.forecast(x, data, fits), notices=(*data.notices, *notices))
 
     def prepare(self, history: History, cube: Cube) -> TrainingData:
         """Return what the models of this step are given."""
@@ -169,9 +171,11 @@ class Policy:
             residuals.append(scores.recalibrate(self.recalibrator).residual)
         return residuals
 
-    def forecast(self, x: FloatArray, fits: Fits) -> Suggestion:
+    def forecast(self, x: FloatArray, data: TrainingData, fits: Fits) -> Suggestion:
         """Return the point with the raw forecasts of its outcomes, one per objective."""
-        return Suggestion(x, tuple(fitted.predict(x[None])[0] for fitted in fits.objectives), fits)
+        forecasts = tuple(fitted.predict(x[None])[0] for fitted in fits.objectives)
+        outcomes = data.objectives[0][1].size if self.model == MODEL else 0
+        return Suggestion(x, forecasts, outcomes, fits)
 
     def taken(self, history: History, cube: Cube) -> tuple[frozenset[bytes], tuple[str, ...]]:
         """Return the keys of points not to be suggested again, and what to tell the user of it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.json import forecast_from_dict, forecast_to_dict
 from calibrant.recalibration.score_log import ScoreLog
 from calibrant.search.history import History
+from calibrant.search.step import Suggestion
 from calibrant.studies import optuna_private
 from calibrant.studies.space import Internal, Space, conditions, union
 
@@ -67,17 +69,26 @@ class Stored(NamedTuple):
     params: dict[str, float]  # internal values
     forecasts: tuple[Forecast, ...]  # one per objective, minimised; none in the initial design
     signs: tuple[float, ...]  # that objectives had then; none where an earlier version stored it
+    outcomes: int  # that the default model was fitted to; 0 of another model or version
+    shown: tuple[float, float] | None  # the interval shown for a single objective, minimised
 
 
 def store(
-    study: Study, trial: FrozenTrial, params: Internal, forecasts: Sequence[Forecast]
+    study: Study,
+    trial: FrozenTrial,
+    params: Internal,
+    suggestion: Suggestion,
+    shown: tuple[float, float] | None,
 ) -> None:
     """Keep a suggestion with its trial, where every worker can see it."""
     record: dict[str, Any] = {
         "params": dict(params),
-        "forecasts": [forecast_to_dict(forecast) for forecast in forecasts],
+        "forecasts": [forecast_to_dict(forecast) for forecast in suggestion.forecasts],
         "signs": signs(study).tolist(),
+        "outcomes": suggestion.outcomes,
     }
+    if shown is not None:  # JSON has no infinity
+        record["shown"] = [end if np.isfinite(end) else None for end in shown]
     optuna_private.note_trial(study, trial, _KEY, record)
 
 
@@ -87,7 +98,12 @@ def stored(trial: FrozenTrial) -> Stored | None:
     if record is None:
         return None
     forecasts = tuple(map(forecast_from_dict, record["forecasts"]))
-    return Stored(record["params"], forecasts, tuple(record.get("signs", ())))
+    shown = None
+    if record.get("shown") is not None:
+        low, high = record["shown"]
+        shown = (-np.inf if low is None else low, np.inf if high is None else high)
+    signs_then, outcomes = tuple(record.get("signs", ())), int(record.get("outcomes", 0))
+    return Stored(record["params"], forecasts, signs_then, outcomes, shown)
 
 
 def internal_params(trial: FrozenTrial) -> dict[str, float]:
@@ -115,6 +131,10 @@ class Record(NamedTuple):
     constraints: dict[str, float]
     forecasts: tuple[Forecast, ...]  # made before the outcome, of just this point
     scores: FloatArray | None  # of the values under them
+    started: float  # when
+    outcomes: int  # that the default model knew when it made the forecasts, or 0
+    dim: int  # the number of coordinates that were suggested
+    shown: tuple[float, float] | None  # the interval shown for a single objective, minimised
 
 
 @dataclass
@@ -331,6 +351,10 @@ def _record(trial: FrozenTrial, flip: FloatArray) -> Record:
         dict(trial.constraints),
         forecasts,
         scores,
+        _time(trial.datetime_start or trial.datetime_complete),
+        suggestion.outcomes if suggestion else 0,
+        len(suggestion.params) if suggestion else 0,
+        suggestion.shown if suggestion and forecasts else None,
     )
 
 
@@ -345,5 +369,8 @@ def _agree(one: Internal, other: Internal) -> bool:
 
 
 def _finished(trial: FrozenTrial) -> tuple[float, int]:
-    time = trial.datetime_complete.timestamp() if trial.datetime_complete else 0.0
-    return time, trial.number
+    return _time(trial.datetime_complete), trial.number
+
+
+def _time(moment: datetime | None) -> float:
+    return moment.timestamp() if moment else 0.0

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from calibrant.evaluation import figures
 from calibrant.evaluation.page import Part, write_page
-from calibrant.studies.review import COVERAGE, Review
+from calibrant.studies.review import Review
+from calibrant.studies.shown import COVERAGE
 
 
 def write_study_report(review: Review, path: str | Path, title: str) -> Path:

@@ -11,13 +11,12 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from calibrant.core.typing import FloatArray
-from calibrant.evaluation.replay import one_by_one
-from calibrant.recalibration import Recalibrator
+from calibrant.recalibration.base import Issued
 from calibrant.search.defaults import SHOWN
 from calibrant.studies.archive import Archive, Record, cut_off, signs
 from calibrant.studies.sampler import CalibratedSampler
+from calibrant.studies.shown import COVERAGE, ShownForecasts
 
-COVERAGE = 0.8  # of the intervals shown to the user
 _ENOUGH = 5  # forecasts with an outcome before an interval is called calibrated
 
 
@@ -63,9 +62,9 @@ class Review:
 
 
 def review(study: Study) -> Review:
-    """Return the result of a study, and replay its forecasts through the online recalibrator.
+    """Return the result of a study, and its forecasts as they were shown.
 
-    Each forecast was stored before its outcome, and is recalibrated with earlier outcomes only.
+    Each forecast was stored before its outcome, and recalibrated with the outcomes known then only.
     """
     if len(study.directions) != 1:
         raise ValueError(
@@ -81,7 +80,9 @@ def review(study: Study) -> Review:
     best_number, values = list(known)[best], sign * _values(known)
     best_value, best_params = float(values[best]), trials[best_number].params
     due = {n: r for n, r in known.items() if r.forecasts}
-    rows, recalibrator = _replayed(due, sign)
+    shown = ShownForecasts()
+    shown.update(archive.records)
+    rows = _as_shown(due, shown.issued, sign)
     outcomes, raw_pits, pits, low, high, raw_low, raw_high = rows
     best_interval = None
     if archive.search_space():  # without parameters to choose there is nothing to model
@@ -89,6 +90,8 @@ def review(study: Study) -> Review:
         if not isinstance(sampler, CalibratedSampler):
             sampler = CalibratedSampler()
         (forecast,) = sampler.forecasts(study, [best_params])
+        (scores,) = archive.outcomes(1)  # of raw forecasts: the prior is about points to be chosen
+        recalibrator = scores.recalibrate(SHOWN)
         ends = _ends(recalibrator.calibrate(forecast[0]).interval(COVERAGE), sign)
         # A model may see noise where there is none: a noise-free objective repeats its value.
         best_interval = min(*ends, best_value), max(*ends, best_value)
@@ -128,22 +131,21 @@ def _lowest(known: Mapping[int, Record]) -> tuple[FloatArray, int]:
     return np.minimum.accumulate(merit), int(np.argmin(merit))
 
 
-def _replayed(due: Mapping[int, Record], sign: float) -> tuple[FloatArray, Recalibrator]:
-    """Return outcome, PITs and ends of intervals, one column per trial, and the recalibrator."""
-    recalibrator: Recalibrator = SHOWN
+def _as_shown(due: Mapping[int, Record], issued: Mapping[int, Issued], sign: float) -> FloatArray:
+    """Return outcome, PITs and ends of intervals, one column per trial."""
     columns = []
-    forecasts = (record.forecasts[0] for record in due.values())
-    for raw, calibrated, outcome, after in one_by_one(forecasts, _values(due), SHOWN):
-        recalibrator = after
+    for (number, record), outcome in zip(due.items(), _values(due), strict=True):
+        raw, calibrated = record.forecasts[0], issued[number].calibrated
+        shown = record.shown or calibrated.interval(COVERAGE)  # what was stored is what was shown
         columns.append(
             [
                 sign * outcome,
                 *(_flip(float(f.cdf(outcome)), sign) for f in (raw, calibrated)),
-                *_ends(calibrated.interval(COVERAGE), sign),
+                *_ends(shown, sign),
                 *_ends(raw.interval(COVERAGE), sign),
             ]
         )
-    return np.array(columns).reshape(-1, 7).T, recalibrator
+    return np.array(columns).reshape(-1, 7).T
 
 
 def _flip(pit: float, sign: float) -> float:
@@ -151,6 +153,8 @@ def _flip(pit: float, sign: float) -> float:
     return pit if sign > 0.0 else 1.0 - pit
 
 
-def _ends(interval: tuple[FloatArray, FloatArray], sign: float) -> tuple[float, float]:
+def _ends(
+    interval: tuple[FloatArray | float, FloatArray | float], sign: float
+) -> tuple[float, float]:
     low, high = sorted(float(sign * end) for end in interval)
     return low, high

@@ -36,6 +36,7 @@ from calibrant.search.step import Fits, Policy, Suggestion
 from calibrant.search.training import TrainingData
 from calibrant.studies import optuna_private
 from calibrant.studies.archive import Archive, running_points, store
+from calibrant.studies.shown import ShownForecasts
 from calibrant.studies.space import Internal, Space, searchable
 from calibrant.studies.space_text import parse_space
 
@@ -108,6 +109,7 @@ class CalibratedSampler(BaseSampler):
         self._archive = Archive()
         self._last: tuple[Mapping[str, BaseDistribution], Fits] = ({}, Fits())
         self._notices = Notices()
+        self._shown = ShownForecasts()
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -185,7 +187,7 @@ class CalibratedSampler(BaseSampler):
             history = self._archive.history(space, objectives, [*running, *avoided])
             suggestion = self._suggest(study, trial, space, history, fixed)
             params = space.internal(suggestion.x)
-            store(study, trial, params, suggestion.forecasts)
+            store(study, trial, params, suggestion, self._shown_interval(suggestion, params))
             rivals = self._rivals(study, trial, params)
             if fixed or not rivals:
                 break
@@ -197,6 +199,15 @@ class CalibratedSampler(BaseSampler):
                 further = self._suggest(study, trial, space, history, fixed)
                 avoided.append(space.internal(further.x))
         return params
+
+    def _shown_interval(
+        self, suggestion: Suggestion, params: Internal
+    ) -> tuple[float, float] | None:
+        """Return the calibrated interval of a single objective, as it is minimised."""
+        if len(suggestion.forecasts) != 1:
+            return None
+        self._shown.update(self._archive.records)
+        return self._shown.interval(suggestion.forecasts[0], suggestion.outcomes, len(params))
 
     def _rivals(self, study: Study, trial: FrozenTrial, params: Internal) -> list[int]:
         """Return the trials that have taken the same point since the history was read."""
@@ -227,7 +238,7 @@ class CalibratedSampler(BaseSampler):
             chosen, notices = self._policy.choose(history, data, fits, part, self._rng)
             self._notices.say(notices)
             point = {**space.internal(chosen), **fixed}
-        return self._policy.forecast(space.row(space.existing(point)), fits)
+        return self._policy.forecast(space.row(space.existing(point)), data, fits)
 
     def _fit(self, data: TrainingData, space: Space) -> Fits:
         """Fit the models, continuing from those of the last suggestion if parameters are the same.
@@ -258,10 +269,16 @@ class CalibratedSampler(BaseSampler):
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        for name in ("_lock", "_archive", "_last"):  # a copy, perhaps in another process, rereads
+        for name in (
+            "_lock",
+            "_archive",
+            "_last",
+            "_shown",
+        ):  # a copy, perhaps in another process, rereads
             del state[name]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock, self._archive, self._last = threading.RLock(), Archive(), ({}, Fits())
+        self._shown = ShownForecasts()

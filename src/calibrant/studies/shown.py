@@ -1,0 +1,53 @@
+"""The forecasts of a study as they were shown: recalibrated by what was known at the time.
+
+With workers, a forecast is shown while others still wait for their outcomes. Here each is issued by
+the recalibrator as it was when its trial started, and observed when the trial has ended, so that
+the guarantee with delay holds for what was shown.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+
+from calibrant.forecasts.base import Forecast
+from calibrant.recalibration.base import Issued, Recalibrator
+from calibrant.search.defaults import SHOWN
+from calibrant.search.shown import informed
+from calibrant.studies.archive import Record
+
+COVERAGE = 0.8  # of the intervals shown to the user
+
+
+class ShownForecasts:
+    """The first objective's forecasts, and the recalibrator that shows the next one."""
+
+    def __init__(self) -> None:
+        self.issued: dict[int, Issued] = {}  # by the numbers of trials that have an outcome
+        self._states: list[Recalibrator] = [SHOWN]  # after 0, 1, … of them
+        self._finished: list[float] = []  # when
+
+    @property
+    def recalibrator(self) -> Recalibrator:
+        """The recalibrator after all outcomes so far."""
+        return self._states[-1]
+
+    def update(self, records: Mapping[int, Record]) -> None:
+        """Observe what has ended since last time; records are in the order in which they ended."""
+        due = {n: r for n, r in records.items() if r.forecasts and r.values is not None}
+        known = len(self.issued)
+        if list(due)[:known] != list(self.issued):  # another worker's outcome came in late
+            self.issued, self._states, self._finished, known = {}, [SHOWN], [], 0
+        for number, record in list(due.items())[known:]:
+            assert record.values is not None
+            by = self._states[bisect_right(self._finished, record.started)]
+            issued = by.issue(informed(record.forecasts[0], record.outcomes, record.dim))
+            self.issued[number] = issued
+            self._states.append(self.recalibrator.observe(issued, record.values[0]))
+            self._finished.append(record.finished[0])
+
+    def interval(self, forecast: Forecast, outcomes: int, dim: int) -> tuple[float, float]:
+        """Return the interval to show for a new suggestion, as it is minimised."""
+        shown = self.recalibrator.calibrate(informed(forecast, outcomes, dim))
+        low, high = shown.interval(COVERAGE)
+        return float(low), float(high)

@@ -1,0 +1,121 @@
+"""Forecasts of a study as they were shown, one at a time and with workers."""
+
+import numpy as np
+import optuna
+import pytest
+
+from calibrant import CalibratedSampler, review
+from calibrant.search.defaults import SHOWN
+from calibrant.search.shown import informed
+from calibrant.studies.archive import Archive, stored
+from calibrant.studies.shown import COVERAGE, ShownForecasts
+
+
+def bowl(trial):
+    return (trial.suggest_float("x", -1, 1) - 0.3) ** 2 + abs(trial.suggest_float("y", -1, 1))
+
+
+def searched(trials=14, workers=1, direction="minimize", storage=None):
+    sampler = CalibratedSampler(seed=0)
+    study = optuna.create_study(sampler=sampler, direction=direction, storage=storage)
+    running = []
+    for _ in range(trials):
+        trial = study.ask()
+        running.append((trial, bowl(trial)))
+        if len(running) == workers:
+            study.tell(*running.pop(0))
+    for pair in running:
+        study.tell(*pair)
+    return study
+
+
+def as_read(study):
+    archive, shown = Archive(), ShownForecasts()
+    archive.update(study)
+    shown.update(archive.records)
+    return archive, shown
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_the_stored_interval_is_the_one_of_a_replay(direction):
+    study = searched(direction=direction)
+    archive, shown = as_read(study)
+    assert shown.issued
+    for number, issued in shown.issued.items():
+        np.testing.assert_allclose(
+            archive.records[number].shown, issued.calibrated.interval(COVERAGE), rtol=1e-9
+        )
+
+
+def test_one_at_a_time_each_is_recalibrated_by_all_before_it():
+    archive, shown = as_read(searched())
+    recalibrator = SHOWN
+    for number, issued in shown.issued.items():
+        record = archive.records[number]
+        assert issued.by.to_dict() == recalibrator.to_dict()
+        base = informed(record.forecasts[0], record.outcomes, record.dim)
+        recalibrator = recalibrator.observe(base, record.values[0])
+    assert shown.recalibrator.to_dict() == recalibrator.to_dict()
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_with_workers_each_is_shown_by_what_was_known_when_it_started(workers):
+    _, shown = as_read(searched(trials=20, workers=workers))
+    counts = [issued.by.then.count for issued in shown.issued.values()]
+    assert counts == sorted(counts)
+    waiting = [place - count for place, count in enumerate(counts)]
+    assert max(waiting) <= workers - 1  # the delay of the guarantee
+    assert max(waiting) > 0
+
+
+def test_a_review_reports_what_was_stored(tmp_path):
+    study = searched(storage=f"sqlite:///{tmp_path / 'study.db'}")
+    again = optuna.load_study(study_name=study.study_name, storage=study._storage)
+    found = review(again)
+    records = {t.number: stored(t) for t in again.trials}
+    shown = np.array([records[n].shown for n in found.forecast_numbers])
+    np.testing.assert_array_equal(found.low, shown[:, 0])
+    np.testing.assert_array_equal(found.high, shown[:, 1])
+
+
+def test_studies_of_earlier_versions_are_replayed():
+    """Without a stored interval, and without the prior that nobody noted."""
+    study = searched()
+    for trial in study.trials:
+        note = study._storage._get_trial(trial._trial_id).system_attrs.get(
+            "calibrant:suggestion", {}
+        )
+        note.pop("shown", None)
+        note.pop("outcomes", None)
+    archive, shown = as_read(study)
+    assert all(record.shown is None for record in archive.records.values())
+    assert all(record.outcomes == 0 for record in archive.records.values())
+    raw = [archive.records[n].forecasts[0] for n in shown.issued]
+    assert [issued.raw for issued in shown.issued.values()] == raw
+    assert review(study).low.size == len(raw)
+
+
+def test_an_outcome_that_is_read_late_is_put_in_its_place():
+    archive, shown = as_read(searched())
+    records = archive.records
+    late = list(records)[-3]
+    partly, whole = ShownForecasts(), ShownForecasts()
+    partly.update({n: r for n, r in records.items() if n != late})
+    partly.update(records)
+    whole.update(records)
+    assert partly.recalibrator.to_dict() == whole.recalibrator.to_dict()
+    assert list(partly.issued) == list(shown.issued)
+
+
+def test_infinite_ends_are_kept():
+    study = searched()
+    trial = study.trials[-1]
+    note = dict(trial.system_attrs["calibrant:suggestion"])
+    note["shown"] = [None, 2.5]
+    changed = optuna.create_trial(
+        params=trial.params,
+        distributions=trial.distributions,
+        value=1.0,
+        system_attrs={"calibrant:suggestion": note},
+    )
+    assert stored(changed).shown == (-np.inf, 2.5)
