@@ -79,6 +79,8 @@ peers: peers-environments  ## calibrant beside other systems: what is missing of
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.peers.run
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.peers.variants
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.peers.shown
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.peers.prior judge
+	.venv-peers/own/bin/python -m benchmarks.peers.prior tables
 	.venv-peers/own/bin/python -m benchmarks.peers.regret
 	.venv-peers/own/bin/python -m benchmarks.peers.tables
 
