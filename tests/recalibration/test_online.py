@@ -151,7 +151,7 @@ def test_outcomes_exactly_on_the_quantiles_shown(forecast):
     assert outcome_surplus(r, forecast, lambda shown, rng: 0.0, 400) <= r.guarantee + 1e-9
 
 
-@pytest.mark.parametrize("far", [-1e3, 1e3])
+@pytest.mark.parametrize("far", [-1e3, pytest.param(1e3, marks=pytest.mark.slow)])
 def test_intervals_and_levels_written_in_other_ways_keep_the_promise(far):
     """0.5 − 0.5·0.8 is not 0.1 in floating point, and arange(.01, 1, .01) is not k/100."""
     r, grid = OnlineRecalibrator(99, rate=0.1), np.arange(0.01, 1.0, 0.01)
@@ -168,7 +168,11 @@ def test_intervals_and_levels_written_in_other_ways_keep_the_promise(far):
     assert np.all(outside[:49] <= 300 * (1 - coverages) + 20 + 1e-9)  # two ends, 10 misses each
 
 
-@pytest.mark.parametrize("first", [GaussianRecalibrator(), LeaderRecalibrator()], ids=repr)
+@pytest.mark.parametrize(
+    "first",
+    [GaussianRecalibrator(), pytest.param(LeaderRecalibrator(), marks=pytest.mark.slow)],
+    ids=repr,
+)
 def test_a_chain_keeps_the_promise_of_its_second_link(first):
     """Whatever the first makes of the forecasts, on outcomes that sit on the quantiles shown."""
     then = OnlineRecalibrator(9, rate=0.1)
