@@ -14,6 +14,8 @@ for any forecasts made before their outcomes, and so for these.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from calibrant.forecasts.base import Forecast
@@ -50,6 +52,7 @@ _SHAPE = np.array(
 _DECILE = 1.2816  # the 90 % quantile of a standard normal
 
 
+@lru_cache(maxsize=256)  # a search asks for the same one when it shows and when it observes
 def prior_residual(outcomes: int, dim: int) -> Forecast:
     """Return the distribution of normal scores of the default model at points that it chose.
 
