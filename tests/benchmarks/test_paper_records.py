@@ -12,6 +12,8 @@ from benchmarks.paper.run import run_missing
 from benchmarks.paper.search import search
 from benchmarks.paper.setups import Setup
 
+pytestmark = pytest.mark.slow  # of a benchmark, not of the library
+
 TINY = Setup("forrester", initial=3, steps=2)
 CAMEL = Setup("six-hump camel", initial=3, steps=1)
 UNKNOWN = Setup("no such task")  # a setup is only words: what they stand for is looked up later

@@ -24,6 +24,8 @@ from calibrant import Optimizer
 from calibrant.core.cube import Design
 from calibrant.recalibration import CalibrationSet
 
+pytestmark = pytest.mark.slow  # of a benchmark, not of the library
+
 SMALL = Setup("forrester", initial=4, steps=6)
 KEYS = {
     "problem", "method", "seed", "settings", "version", "commit", "seconds", "minimum",

@@ -6,6 +6,8 @@ import pytest
 from benchmarks.kit.running import commit
 from benchmarks.trouble import run, tables, tasks
 
+pytestmark = pytest.mark.slow  # of a benchmark, not of the library
+
 
 @pytest.mark.parametrize("name", tasks.TASKS)
 def test_every_task_can_be_searched_and_nothing_is_better_than_its_best(name, monkeypatch):
