@@ -107,6 +107,20 @@ def test_an_outcome_that_is_read_late_is_put_in_its_place():
     assert list(partly.issued) == list(shown.issued)
 
 
+def test_a_sampler_that_is_used_for_a_second_study_forgets_the_first():
+    """Trials of two studies have the same numbers."""
+    sampler = CalibratedSampler(seed=0)
+    for scale in (1.0, 50.0):
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(lambda trial, scale=scale: scale * bowl(trial), n_trials=12)
+        archive, shown = as_read(study)
+        assert shown.issued
+        for number, issued in shown.issued.items():
+            np.testing.assert_allclose(
+                archive.records[number].shown, issued.calibrated.interval(COVERAGE), rtol=1e-9
+            )
+
+
 def test_infinite_ends_are_kept():
     study = searched()
     trial = study.trials[-1]

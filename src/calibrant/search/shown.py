@@ -61,7 +61,7 @@ def prior_residual(outcomes: int, dim: int) -> Forecast:
         dim: the number of coordinates of the search.
     """
     n = np.log(min(outcomes, _MOST_OUTCOMES) / _TYPICAL_OUTCOMES)
-    d = np.log(min(dim, _MOST_DIM) / _TYPICAL_DIM)
+    d = np.log(min(max(dim, 1), _MOST_DIM) / _TYPICAL_DIM)
     kernel = np.arange(3) == outcomes % 3  # the rotation's turn
     features = np.array([*kernel, n, d, n * d], dtype=float)
     low, high = features @ _LOW, features @ _HIGH

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
+from itertools import takewhile
 
 from calibrant.forecasts.base import Forecast
 from calibrant.recalibration.base import Issued, Recalibrator
@@ -26,7 +27,7 @@ class ShownForecasts:
     def __init__(self) -> None:
         self.issued: dict[int, Issued] = {}  # by the numbers of trials that have an outcome
         self._states: list[Recalibrator] = [SHOWN]  # after 0, 1, … of them
-        self._finished: list[float] = []  # when
+        self._finished: list[tuple[float, int]] = []  # when, and the trial's number
 
     @property
     def recalibrator(self) -> Recalibrator:
@@ -36,16 +37,19 @@ class ShownForecasts:
     def update(self, records: Mapping[int, Record]) -> None:
         """Observe what has ended since last time; records are in the order in which they ended."""
         due = {n: r for n, r in records.items() if r.forecasts and r.values is not None}
-        known = len(self.issued)
-        if list(due)[:known] != list(self.issued):  # another worker's outcome came in late
-            self.issued, self._states, self._finished, known = {}, [SHOWN], [], 0
+        # An outcome of another worker may have come in late, or this be another study.
+        same = (r.finished == then for r, then in zip(due.values(), self._finished, strict=False))
+        known = sum(1 for _ in takewhile(bool, same))
+        self.issued = dict(list(self.issued.items())[:known])
+        del self._states[known + 1 :], self._finished[known:]
         for number, record in list(due.items())[known:]:
             assert record.values is not None
-            by = self._states[bisect_right(self._finished, record.started)]
+            before = bisect_right(self._finished, (record.started, number))
+            by = self._states[before]
             issued = by.issue(informed(record.forecasts[0], record.outcomes, record.dim))
             self.issued[number] = issued
             self._states.append(self.recalibrator.observe(issued, record.values[0]))
-            self._finished.append(record.finished[0])
+            self._finished.append(record.finished)
 
     def interval(self, forecast: Forecast, outcomes: int, dim: int) -> tuple[float, float]:
         """Return the interval to show for a new suggestion, as it is minimised."""
