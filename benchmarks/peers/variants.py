@@ -4,7 +4,8 @@
     python -m benchmarks.peers.variants "pi" "pi, raw"  # some of it
 
 Beside the values reached, a line holds the PITs and the CRPS of the forecasts that were made before
-each evaluation: the model's own, and as they are shown to people, recalibrated online.
+each evaluation: the model's own, and recalibrated online without the prior of chosen points, as
+they were shown before there was one; :mod:`benchmarks.peers.prior` has what is shown today.
 """
 
 from __future__ import annotations

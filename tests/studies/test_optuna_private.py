@@ -68,8 +68,6 @@ def test_parameters_given_when_a_trial_was_enqueued(study):
 
 
 def test_trials_that_repeat_others():
-    storage = optuna.storages.RetryHeartbeatStaleTrialCallback
-    assert callable(storage)
     repeated = optuna.create_trial(value=1.0, system_attrs={"retry_history": [3, 5]})
     assert optuna_private.begun_again(repeated) == [3, 5]
     assert optuna_private.begun_again(optuna.create_trial(value=1.0)) == []
