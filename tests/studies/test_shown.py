@@ -107,18 +107,20 @@ def test_an_outcome_that_is_read_late_is_put_in_its_place():
     assert list(partly.issued) == list(shown.issued)
 
 
-def test_a_sampler_that_is_used_for_a_second_study_forgets_the_first():
-    """Trials of two studies have the same numbers."""
-    sampler = CalibratedSampler(seed=0)
-    for scale in (1.0, 50.0):
-        study = optuna.create_study(sampler=sampler)
-        study.optimize(lambda trial, scale=scale: scale * bowl(trial), n_trials=12)
-        archive, shown = as_read(study)
-        assert shown.issued
-        for number, issued in shown.issued.items():
-            np.testing.assert_allclose(
-                archive.records[number].shown, issued.calibrated.interval(COVERAGE), rtol=1e-9
-            )
+def test_a_sampler_that_is_given_another_study_forgets_the_first():
+    """Trials of two studies have the same numbers: their outcomes must not be mixed up."""
+    other = optuna.create_study(sampler=CalibratedSampler(seed=1))
+    other.optimize(lambda trial: 50.0 * bowl(trial), n_trials=14)
+    first = searched(trials=12)
+    other.sampler = first.sampler
+    other.optimize(lambda trial: 50.0 * bowl(trial), n_trials=3)
+    archive, shown = as_read(other)
+    for number in (14, 15, 16):
+        np.testing.assert_allclose(
+            archive.records[number].shown,
+            shown.issued[number].calibrated.interval(COVERAGE),
+            rtol=1e-9,
+        )
 
 
 def test_infinite_ends_are_kept():
