@@ -1,0 +1,1 @@
+"""Ways to calibrate Bayesian optimisation, beside one another: see README.md."""

@@ -1,0 +1,68 @@
+"""The benchmark of ways to calibrate: its controls are wrong in the way they say."""
+
+import numpy as np
+import pytest
+from benchmarks.calibrated import controls
+from benchmarks.calibrated.controls import PROBLEMS, PROCESS, Misjudged, area, search, too_smooth
+from scipy.optimize import approx_fprime
+from scipy.special import ndtr
+
+from calibrant import GaussianRecalibrator
+from calibrant.recalibration import leave_one_out
+
+RNG = np.random.default_rng(0)
+X = RNG.random((14, 2))
+y = PROBLEMS["cosines"].on_cube(X)
+POINTS = RNG.random((5, 2))
+
+
+def test_a_misjudged_model_has_the_mean_of_the_right_one_and_a_factor_on_its_std():
+    right, wrong = PROCESS.fit(X, y), Misjudged(PROCESS, 0.1).fit(X, y)
+    assert np.array_equal(wrong.posterior(POINTS).mean, right.posterior(POINTS).mean)
+    np.testing.assert_allclose(wrong.posterior(POINTS).std, 0.1 * right.posterior(POINTS).std)
+    z = right.predict(POINTS).score(1.0)
+    np.testing.assert_allclose(wrong.predict(POINTS).cdf(1.0), ndtr(10.0 * z), atol=1e-12)
+
+
+def test_scores_of_a_misjudged_model_are_those_of_its_forecasts():
+    wrong = Misjudged(PROCESS, 3.0)
+    closed = wrong.fit(X, y).leave_one_out()[0]
+    np.testing.assert_allclose(closed, PROCESS.fit(X, y).leave_one_out()[0] / 3.0)
+    # With refits hyper-parameters differ a little: the same scores, but not to the last digit.
+    assert np.corrcoef(closed, leave_one_out(wrong, X, y, refit=True).scores)[0, 1] > 0.8
+
+
+def test_gradients_of_a_misjudged_model():
+    wrong = Misjudged(PROCESS, 0.3).fit(X, y)
+
+    def loss(x):
+        mean, std, _ = wrong.posterior(x[None])
+        return float(mean[0] + 2.0 * std[0])
+
+    pulled = wrong.posterior(POINTS[:1]).pullback(np.ones(1), np.full(1, 2.0))[0]
+    np.testing.assert_allclose(pulled, approx_fprime(POINTS[0], loss, 1e-6), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 6])
+def test_the_lengthscale_of_the_other_control_is_held(dim):
+    rng = np.random.default_rng(dim)
+    points = rng.random((20, dim))
+    fitted = too_smooth(dim).fit(points, np.sin(9.0 * points.sum(axis=1)))
+    lengthscale = np.exp(fitted.parameters.kernel[0])
+    assert lengthscale == pytest.approx(2.0, rel=0.05)
+
+
+def test_searches_of_a_repetition_share_their_first_points():
+    problem = PROBLEMS["cosines"]
+    raw = search(problem, 3, model=PROCESS, recalibrator=None)
+    calibrated = search(problem, 3, model=PROCESS, recalibrator=GaussianRecalibrator(1.0))
+    assert len(raw) == controls.BUDGET
+    assert raw[: controls.FIRST] == calibrated[: controls.FIRST]
+    assert 0.0 <= area(problem, raw) <= 1.0
+
+
+def test_area_of_a_known_search():
+    problem = PROBLEMS["cosines"]
+    half_way = problem.minimum + 1.0
+    values = [problem.minimum + 2.0] * controls.FIRST + [half_way] * 25
+    assert area(problem, values) == pytest.approx(0.5)
