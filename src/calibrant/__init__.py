@@ -20,8 +20,8 @@ behind ask and tell (:class:`Optimizer`), Optuna (:class:`CalibratedSampler`), o
 The rooms, each of which knows only those before it:
 :mod:`~calibrant.core`, :mod:`~calibrant.forecasts`, :mod:`~calibrant.models`,
 :mod:`~calibrant.recalibration`, :mod:`~calibrant.acquisition` beside :mod:`~calibrant.evaluation`,
-:mod:`~calibrant.search`, :mod:`~calibrant.studies`, :mod:`~calibrant.bridges` and
-:mod:`~calibrant.cli`.
+:mod:`~calibrant.search`, :mod:`~calibrant.studies`, :mod:`~calibrant.decisions`,
+:mod:`~calibrant.bridges` and :mod:`~calibrant.cli`.
 """
 
 from importlib import import_module

@@ -213,6 +213,10 @@ class Archive:
         explained = conditions(every, self._seen())
         return {name: d for name, d in every.items() if name in recent or name in explained}
 
+    def parameters(self) -> set[str]:
+        """Return the names of all parameters that any finished trial had."""
+        return {name for distributions in self._distributions.values() for name in distributions}
+
     def space(self, distributions: Mapping[str, BaseDistribution]) -> Space:
         """Return the cube of some parameters, with what trials tell about which exist when."""
         seen = self._seen()
@@ -230,12 +234,7 @@ class Archive:
 
     def history(self, space: Space, objectives: int, pending: Sequence[Internal]) -> History:
         """Return what is known, as points of a space."""
-        # A trial that ended before it had parameters says nothing about any point, nor does one
-        # far outside a range that has been changed.
-        there = [n for n, r in self.records.items() if r.params.keys() & space.coordinates.keys()]
-        points = self._points(space, there)
-        near = np.all((points >= -_NEAR) & (points <= 1.0 + _NEAR), axis=1)
-        there = [number for number, one in zip(there, near, strict=True) if one]
+        there = self._there(space)
         known = [number for number in there if self.records[number].values is not None]
         pruned = [number for number in there if self.records[number].pruned]
         failed = [
@@ -245,7 +244,7 @@ class Archive:
             and not record.pruned
             and (record.ran or space.is_whole(record.params))
         ]
-        names = sorted({name for number in known for name in self.records[number].constraints})
+        names = self._constraint_names(known)
         X = self._points(space, known)
         running = np.array([space.row(p) for p in pending]).reshape(-1, space.cube.dim)
         # A trial that failed and is tried again, because its worker died, has not failed.
@@ -267,6 +266,28 @@ class Archive:
         )
         told = [n for n, bad in zip(known, history.penalties, strict=True) if not bad]
         return replace(history, extrapolated=self._extrapolated(pruned, told))
+
+    def evaluated(self, space: Space) -> list[int]:
+        """Return the numbers of the trials whose outcomes a history holds, in its order."""
+        return [n for n in self._there(space) if self.records[n].values is not None]
+
+    def constraint_names(self, space: Space) -> list[str]:
+        """Return the names of the constraints that a history holds, in its order."""
+        return self._constraint_names(self.evaluated(space))
+
+    def _constraint_names(self, known: Sequence[int]) -> list[str]:
+        return sorted({name for number in known for name in self.records[number].constraints})
+
+    def _there(self, space: Space) -> list[int]:
+        """Return the trials that say something about points of a space.
+
+        One that ended before it had parameters says nothing about any point, nor does one far
+        outside a range that has been changed.
+        """
+        there = [n for n, r in self.records.items() if r.params.keys() & space.coordinates.keys()]
+        points = self._points(space, there)
+        near = np.all((points >= -_NEAR) & (points <= 1.0 + _NEAR), axis=1)
+        return [number for number, one in zip(there, near, strict=True) if one]
 
     def _extrapolated(self, pruned: Sequence[int], known: Sequence[int]) -> FloatArray:
         """Return what the last reports of some trials extrapolate to, and the std of that.

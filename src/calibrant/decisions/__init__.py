@@ -1,0 +1,15 @@
+"""Decisions about a study: what a setting would give, which one to use, what is worth doing next.
+
+Owns: what the trials of any study, whoever sampled them, make one believe; and the statements that
+follow from it, with probabilities that are recalibrated.
+May use: all rooms before it, and Optuna's public names.
+Public names: below.
+"""
+
+from calibrant.decisions.belief import Quantity, StudyBelief, believe
+
+__all__ = [
+    "Quantity",
+    "StudyBelief",
+    "believe",
+]
