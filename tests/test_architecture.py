@@ -61,6 +61,8 @@ def test_the_contracts_hold_for_what_is_there(source):
         ("models/bagging.py", "import torch", HEAVY),
         ("recalibration/leader.py", "from sklearn import isotonic", HEAVY),
         ("evaluation/replay.py", "import plotly.graph_objects", "Only figures"),
+        ("studies/review.py", "from calibrant.decisions import believe", ROOMS_CONTRACT),
+        ("decisions/belief.py", "import torch", HEAVY),
         # inside a function, or for type checkers only
         ("core/cube.py", "def sneak():\n    from calibrant.search import step", ROOMS_CONTRACT),
         (
