@@ -183,9 +183,11 @@ class Policy:
             return frozenset(), ()
         taken = frozenset(keys(np.concatenate([history.X, history.without_outcome])))
         if cube.size <= min(SMALL, len(taken)) and taken.issuperset(keys(cube.every_point())):
+            ended = {*keys(history.X), *keys(history.failed), *keys(history.pruned)}
+            running = "" if ended.issuperset(keys(cube.every_point())) else ", or are running"
             notice = (
-                f"All {int(cube.size)} settings have been tried. From now on those that succeeded "
-                "are repeated: that is of use only if outcomes are noisy."
+                f"All {int(cube.size)} settings have been tried{running}. From now on those that "
+                "succeeded are repeated: that is of use only if outcomes are noisy."
             )
             return frozenset(keys(history.without_outcome)), (notice,)
         return taken, ()

@@ -6,6 +6,7 @@ that a search needs can be rebuilt from storage, by another worker or next week.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -31,6 +32,8 @@ from calibrant.studies.space import Internal, Space, conditions, union
 _KEY = "calibrant:suggestion"  # of the system attribute that holds a suggestion
 _RECENT = 5  # trials without a parameter after which it is given up
 _NEAR = 1.0  # cubes away: further outside a range that was changed, outcomes do not count
+_LONGER = 10.0  # times the longest evaluation: a running trial that is older has lost its worker
+_SLACK = 60.0  # seconds that any may take: machines stall, and their clocks differ
 _TOLD = 3  # finished trials that reported at a step, before they tell what comes after it
 INTERRUPTED = "calibrant:interrupted"  # user attribute of a trial that someone stopped
 _SLIPS = "calibrant:slips"  # user attribute of a study: trials that failed before it was put right
@@ -185,6 +188,12 @@ class Archive:
             for number in (self._read[:1] + self._read[-1:])
         )
 
+    @property
+    def longest(self) -> float | None:
+        """The seconds that the longest evaluation took; None before the first has ended."""
+        spans = (r.finished[0] - r.started for r in self.records.values() if r.ran)
+        return max(spans, default=None)
+
     def read_since(self, known: int) -> list[tuple[int, dict[str, float]]]:
         """Return numbers and points of the trials read after the first ``known``."""
         return [(number, self.records[number].params) for number in self._read[known:]]
@@ -327,13 +336,23 @@ class Archive:
         return np.array([self._rows[n] for n in numbers]).reshape(-1, space.cube.dim)
 
 
-def running_points(study: Study, but: int) -> list[tuple[int, dict[str, float]]]:
-    """Return numbers and points of all other trials under evaluation, wherever they run."""
+def running_points(
+    study: Study, but: int, longest: float | None = None
+) -> list[tuple[int, dict[str, float]]]:
+    """Return numbers and points of all other trials under evaluation, wherever they run.
+
+    Without heartbeats nobody is told that a worker has died. A trial that has been running for much
+    longer than the ``longest`` finished one took is taken for dead: else nobody would ever try its
+    setting again.
+    """
+    limit = np.inf if longest is None else max(_LONGER * longest, _SLACK)
     points = []
     for trial in optuna_private.every_trial(study, (TrialState.RUNNING,)):
+        if trial.number == but or time.time() - _time(trial.datetime_start) > limit:
+            continue
         suggestion = stored(trial)
         params = {**(suggestion.params if suggestion else {}), **internal_params(trial)}
-        if trial.number != but and params:
+        if params:
             points.append((trial.number, params))
     return points
 

@@ -183,7 +183,7 @@ class CalibratedSampler(BaseSampler):
         objectives = len(study.directions)
         avoided: list[Internal] = []
         for _ in range(_ATTEMPTS):
-            running = [params for _, params in running_points(study, but=trial.number)]
+            running = [params for _, params in self._running(study, trial)]
             history = self._archive.history(space, objectives, [*running, *avoided])
             suggestion = self._suggest(study, trial, space, history, fixed)
             params = space.internal(suggestion.x)
@@ -209,10 +209,14 @@ class CalibratedSampler(BaseSampler):
         self._shown.update(self._archive.records)
         return self._shown.interval(suggestion.forecasts[0], suggestion.outcomes, len(params))
 
+    def _running(self, study: Study, trial: FrozenTrial) -> list[tuple[int, dict[str, float]]]:
+        """Return numbers and points of the other trials under evaluation."""
+        return running_points(study, trial.number, self._archive.longest)
+
     def _rivals(self, study: Study, trial: FrozenTrial, params: Internal) -> list[int]:
         """Return the trials that have taken the same point since the history was read."""
         known = len(self._archive.records)
-        running = running_points(study, but=trial.number)
+        running = self._running(study, trial)
         self._archive.update(study)  # afterwards: what has ended meanwhile is in one of the two
         others = [*running, *self._archive.read_since(known)]
         return [number for number, theirs in others if theirs == params]
