@@ -63,6 +63,8 @@ def test_the_contracts_hold_for_what_is_there(source):
         ("evaluation/replay.py", "import plotly.graph_objects", "Only figures"),
         ("studies/review.py", "from calibrant.decisions import believe", ROOMS_CONTRACT),
         ("decisions/belief.py", "import torch", HEAVY),
+        ("decisions/belief.py", "from calibrant.reporting import report", ROOMS_CONTRACT),
+        ("reporting/svg.py", "import plotly.graph_objects", "Only figures"),
         # inside a function, or for type checkers only
         ("core/cube.py", "def sneak():\n    from calibrant.search import step", ROOMS_CONTRACT),
         (

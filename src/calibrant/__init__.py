@@ -21,7 +21,7 @@ The rooms, each of which knows only those before it:
 :mod:`~calibrant.core`, :mod:`~calibrant.forecasts`, :mod:`~calibrant.models`,
 :mod:`~calibrant.recalibration`, :mod:`~calibrant.acquisition` beside :mod:`~calibrant.evaluation`,
 :mod:`~calibrant.search`, :mod:`~calibrant.studies`, :mod:`~calibrant.decisions`,
-:mod:`~calibrant.bridges` and :mod:`~calibrant.cli`.
+:mod:`~calibrant.reporting`, :mod:`~calibrant.bridges` and :mod:`~calibrant.cli`.
 """
 
 from importlib import import_module
@@ -57,6 +57,9 @@ _HOMES = {
     "Axis": "core",
     "Cube": "core",
     "Optimizer": "search",
+    # decisions about studies, and pages of them
+    "importance": "decisions",
+    "report": "reporting",
     # studies
     "CalibratedSampler": "studies",
     "Review": "studies",
@@ -85,6 +88,7 @@ if TYPE_CHECKING:  # the same table for type checkers; a test holds the two toge
     from calibrant import test_functions as test_functions
     from calibrant.core import Axis as Axis
     from calibrant.core import Cube as Cube
+    from calibrant.decisions import importance as importance
     from calibrant.evaluation import Replay as Replay
     from calibrant.evaluation import figures as figures
     from calibrant.evaluation import metrics as metrics
@@ -105,6 +109,7 @@ if TYPE_CHECKING:  # the same table for type checkers; a test holds the two toge
     from calibrant.recalibration import RegressionRecalibrator as RegressionRecalibrator
     from calibrant.recalibration import ScoreLog as ScoreLog
     from calibrant.recalibration import recalibrator_from_dict as recalibrator_from_dict
+    from calibrant.reporting import report as report
     from calibrant.search import Optimizer as Optimizer
     from calibrant.studies import CalibratedSampler as CalibratedSampler
     from calibrant.studies import Review as Review

@@ -54,7 +54,7 @@ def test_the_stream_demo_writes_its_report(tmp_path):
     result = runner.invoke(app, ["demo", "stream", "--report", str(tmp_path / "report.html")])
     assert result.exit_code == 0
     assert "80% coverage" in result.output
-    assert (tmp_path / "report.html").stat().st_size > 100_000
+    assert (tmp_path / "report.html").stat().st_size < 100_000
 
 
 @pytest.mark.parametrize("trials", [9, pytest.param(demo.TRIALS, marks=pytest.mark.slow)])
@@ -66,7 +66,7 @@ def test_the_tuning_demo_tunes_and_writes_its_report(trials, tmp_path, monkeypat
     assert float(found[1]) < 58  # the default settings of the regressor give 60.9
     assert re.search(r"held \d+ of \d+ times", result.output)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    for heading in ("Best so far", "Forecasts and outcomes", "Reliability", "Coverage of 80%"):
+    for heading in ("What did I get?", "Can I trust it?", "What next?", "Why?", "Everything"):
         assert heading in page
     assert "learning_rate" in page
 

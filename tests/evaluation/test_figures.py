@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant import LeaderRecalibrator, Normal, figures, replay
-from calibrant.evaluation.stream_report import write_stream_report
+from calibrant import figures
 
 rng = np.random.default_rng(0)
 PITS = {"raw": rng.beta(0.5, 0.5, 200), "calibrated": rng.uniform(size=200)}
@@ -70,17 +69,6 @@ def test_many_series_get_a_colour_each():
 def test_bad_input(draw, message):
     with pytest.raises(ValueError, match=message):
         draw()
-
-
-def test_report_is_one_self_contained_page(tmp_path):
-    y = rng.standard_normal(60)
-    result = replay(Normal(np.zeros(60), 1.0 + np.zeros(60)), y, LeaderRecalibrator())
-    path = write_stream_report(result, tmp_path / "page.html", "A <title> & more")
-    page = path.read_text(encoding="utf-8")
-    assert "A &lt;title&gt; &amp; more" in page
-    assert page.count('class="plotly-graph-div"') == 4
-    assert '<script src="http' not in page  # opens without a network
-    assert f"{result.summary()['calibrated']['CRPS']:.4g}" in page
 
 
 def test_convergence_draws_values_and_the_best_so_far():

@@ -17,7 +17,8 @@ import calibrant
 from calibrant.cli.live_table import _table
 from calibrant.studies import StorageLost, open_storage, review
 from calibrant.studies.archive import INTERRUPTED, Archive
-from calibrant.studies.minimize import open_study, same_job
+from calibrant.studies.job import same_job
+from calibrant.studies.minimize import open_study
 from calibrant.studies.runner import ERROR_KEY, evaluated, run
 from calibrant.studies.storage import save_rescued
 

@@ -27,8 +27,8 @@ from calibrant.cli.recalibrate import print_summary, replay_with_progress
 from calibrant.cli.terminal import check_writable, console, fail
 from calibrant.cli.tune import finish
 from calibrant.core.typing import FloatArray
-from calibrant.evaluation.stream_report import write_stream_report
 from calibrant.forecasts.normal import Normal
+from calibrant.reporting.stream import write_stream_report
 from calibrant.studies.minimize import open_study, suggest
 from calibrant.studies.runner import run
 from calibrant.studies.space_text import parse_space

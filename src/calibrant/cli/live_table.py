@@ -50,12 +50,6 @@ def print_review(review: Review, console: Console) -> None:
     settings = ", ".join(f"{name}={value!r}" for name, value in review.best_params.items())
     console.print(f"Best: {review.best_value:.6g} in trial {review.best_number}")
     console.print(f"  {settings}", soft_wrap=True)
-    if review.best_interval is not None:
-        low, high = review.best_interval
-        kind = "calibrated" if review.calibrated else "not yet calibrated"
-        console.print(
-            f"  if evaluated again: {low:.6g} to {high:.6g} ({kind} {COVERAGE:.0%} interval)"
-        )
     if review.held.size:
         console.print(
             f"{COVERAGE:.0%} intervals that were given before each evaluation held "

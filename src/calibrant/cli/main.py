@@ -9,6 +9,7 @@ import typer
 import calibrant
 from calibrant.cli.demo import demo
 from calibrant.cli.recalibrate import recalibrate
+from calibrant.cli.report import report
 from calibrant.cli.terminal import console
 from calibrant.cli.tune import tune
 
@@ -21,6 +22,7 @@ app = typer.Typer(
 
 
 app.command()(tune)
+app.command()(report)
 app.command()(recalibrate)
 app.command()(demo)
 

@@ -18,9 +18,9 @@ from calibrant.cli.terminal import check_writable, console, fail, progress_bar
 from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 from calibrant.evaluation.replay import Replay
-from calibrant.evaluation.stream_report import write_stream_report
 from calibrant.forecasts.base import Forecast
 from calibrant.recalibration import Recalibrator
+from calibrant.reporting.stream import write_stream_report
 
 
 class Kind(StrEnum):

@@ -15,9 +15,10 @@ from optuna.trial import TrialState
 
 from calibrant.cli.live_table import live_table, print_review
 from calibrant.cli.terminal import EXIT_INTERRUPTED, check_writable, console, errors, fail
-from calibrant.studies.minimize import open_study, same_job, tune_command
+from calibrant.reporting import report as write_report
+from calibrant.studies.job import same_job
+from calibrant.studies.minimize import open_study, tune_command
 from calibrant.studies.program import Command, CommandFailed
-from calibrant.studies.report import write_study_report
 from calibrant.studies.review import review
 from calibrant.studies.runner import evaluated
 from calibrant.studies.space_text import describe, parse_parameter, parse_space
@@ -133,4 +134,4 @@ def finish(study: Study, report: Path | None, title: str) -> None:
         fail(str(error))
     print_review(found, console)
     if report is not None:
-        console.print(f"Report: {write_study_report(found, report, title)}")
+        console.print(f"Report: {write_report(study, report, title)}")

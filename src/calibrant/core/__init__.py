@@ -1,6 +1,6 @@
 """The foundation: the array type, input checks, the normal distribution and the unit cube.
 
-Owns: the array type, the form of error messages, special functions of the normal distribution,
+Owns: the array type, the form of error messages, numbers in words, special functions of the normal,
 which outcomes are penalties, and the unit cube that a search runs on.
 May use: NumPy and SciPy.
 Public names: :class:`Axis`, :class:`Cube`.

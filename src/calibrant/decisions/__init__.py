@@ -7,9 +7,11 @@ Public names: below.
 """
 
 from calibrant.decisions.belief import Quantity, StudyBelief, believe
+from calibrant.decisions.importance import importance
 
 __all__ = [
     "Quantity",
     "StudyBelief",
     "believe",
+    "importance",
 ]

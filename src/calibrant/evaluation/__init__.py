@@ -1,8 +1,9 @@
-"""Evaluation of forecasts: metrics, replays of streams, figures and HTML reports.
+"""Evaluation of forecasts: metrics, verdicts, replays of streams and figures.
 
-Owns: metrics, the loop that replays forecasts through a recalibrator, figures of both, and reports.
-May use: core, forecasts, models, recalibration; plotly in :mod:`~calibrant.evaluation.figures` and
-the reports that use it, which are loaded on demand.
+Owns: metrics, the verdict on intervals, the loop that replays forecasts through a recalibrator, and
+figures.
+May use: core, forecasts, models, recalibration; plotly in :mod:`~calibrant.evaluation.figures`,
+which is loaded on demand.
 Public names: below, and :mod:`~calibrant.evaluation.figures`.
 """
 

@@ -1,7 +1,7 @@
 """Searches as Optuna studies: sampler, storage, running, looking back.
 
 Owns: Optuna's side of everything: its distributions as a cube, its trials as a history, its loop,
-its storages; reviews and reports of studies.
+its storages; reviews of studies.
 May use: all rooms before it, and Optuna; Optuna's private names in
 :mod:`~calibrant.studies.optuna_private` only.
 Public names: below.

@@ -23,14 +23,13 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from calibrant.studies.archive import INTERRUPTED, forgive
+from calibrant.studies.archive import INTERRUPTED
+from calibrant.studies.job import same_job
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.runner import ERROR_KEY, Listener, evaluated, quiet_optuna, run
 from calibrant.studies.sampler import CalibratedSampler
 from calibrant.studies.space_text import describe, parse_space
 from calibrant.studies.storage import open_storage
-
-_JOB = "calibrant:job"  # user attribute of a study: what it tunes
 
 
 def minimize(
@@ -173,28 +172,6 @@ def _check_kinds(study: Study, distributions: Mapping[str, BaseDistribution]) ->
                     f"is now {describe(now)}; a range may change, but neither its scale nor "
                     "choices or their order: use another name or storage."
                 ) from None
-
-
-def same_job(study: Study, **job: Any) -> None:
-    """Raise if the study was started for another problem; otherwise record this one in it.
-
-    Two problems in one study would be modelled as one. The comparison is of what was recorded: the
-    names of parameters, and on the command line also the program and how its result is read.
-    """
-    known = study.user_attrs.get(_JOB)
-    of_use = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
-    begun = bool(study.get_trials(deepcopy=False, states=of_use))
-    if known is None or not begun:  # nothing to mix up: the earlier record may have been a mistake
-        study.set_user_attr(_JOB, {**(known or {}), **job})
-        if known is not None:
-            forgive(study)
-        return
-    for part in known.keys() & job.keys():
-        if known[part] != job[part]:
-            raise ValueError(
-                f"The stored study `{study.study_name}` is of another problem: its {part} is "
-                f"{known[part]!r} and not {job[part]!r}; choose another name or storage."
-            )
 
 
 def suggest(trial: Trial, distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:

@@ -181,6 +181,14 @@ def _filled(text: str, values: Mapping[str, Any]) -> str:
     return _PLACE.sub(fill, text)
 
 
+def filled(arguments: Sequence[str], values: Mapping[str, Any]) -> list[str]:
+    """Return a program's arguments with values in place of the parameters that are given."""
+    return [
+        _filled(text, {name: f"{{{name}}}" for name in _placeholders(text)} | dict(values))
+        for text in arguments
+    ]
+
+
 def _ending(code: int) -> str:
     return f"exit code {code}" if code > 0 else f"killed by signal {-code}"
 

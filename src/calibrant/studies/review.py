@@ -12,12 +12,8 @@ from optuna.trial import TrialState
 
 from calibrant.core.typing import FloatArray
 from calibrant.recalibration.base import Issued
-from calibrant.search.defaults import SHOWN
 from calibrant.studies.archive import Archive, Record, cut_off, signs
-from calibrant.studies.sampler import CalibratedSampler
 from calibrant.studies.shown import COVERAGE, ShownForecasts
-
-_ENOUGH = 5  # forecasts with an outcome before an interval is called calibrated
 
 
 @dataclass(frozen=True)
@@ -34,7 +30,6 @@ class Review:
     best_number: int
     best_value: float
     best_params: dict[str, Any]
-    best_interval: tuple[float, float] | None  # for another evaluation; contains the best value
     failed: int
     forecast_numbers: list[int]
     outcomes: FloatArray  # the values that were forecast
@@ -44,11 +39,6 @@ class Review:
     high: FloatArray
     raw_low: FloatArray
     raw_high: FloatArray
-
-    @property
-    def calibrated(self) -> bool:
-        """Whether enough forecasts have outcomes to call an interval calibrated."""
-        return self.outcomes.size >= _ENOUGH
 
     @property
     def held(self) -> np.ndarray:
@@ -84,17 +74,6 @@ def review(study: Study) -> Review:
     shown.update(archive.records)
     rows = _as_shown(due, shown.issued, sign)
     outcomes, raw_pits, pits, low, high, raw_low, raw_high = rows
-    best_interval = None
-    if archive.search_space():  # without parameters to choose there is nothing to model
-        sampler = study.sampler
-        if not isinstance(sampler, CalibratedSampler):
-            sampler = CalibratedSampler()
-        (forecast,) = sampler.forecasts(study, [best_params])
-        (scores,) = archive.outcomes(1)  # of raw forecasts: the prior is about points to be chosen
-        recalibrator = scores.recalibrate(SHOWN)
-        ends = _ends(recalibrator.calibrate(forecast[0]).interval(COVERAGE), sign)
-        # A model may see noise where there is none: a noise-free objective repeats its value.
-        best_interval = min(*ends, best_value), max(*ends, best_value)
     return Review(
         numbers=list(known),
         values=values,
@@ -102,7 +81,6 @@ def review(study: Study) -> Review:
         best_number=best_number,
         best_value=best_value,
         best_params=best_params,
-        best_interval=best_interval,
         failed=len({t.number for t in trials if t.state == TrialState.FAIL} - cut_off(study)),
         forecast_numbers=list(due),
         outcomes=outcomes,

@@ -11,11 +11,14 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from itertools import takewhile
 
+from optuna.study import Study
+from optuna.trial import FrozenTrial
+
 from calibrant.forecasts.base import Forecast
 from calibrant.recalibration.base import Issued, Recalibrator
 from calibrant.search.defaults import SHOWN
 from calibrant.search.shown import informed
-from calibrant.studies.archive import Record
+from calibrant.studies.archive import Record, signs, stored
 
 COVERAGE = 0.8  # of the intervals shown to the user
 _ENDS = (0.1, 0.9)  # levels of their ends
@@ -56,3 +59,17 @@ class ShownForecasts:
         shown = self.recalibrator.calibrate(informed(forecast, outcomes, dim))
         low, high = shown.quantile(_ENDS)  # both at once: it costs as much as one of them
         return float(low), float(high)
+
+
+def interval_shown(study: Study, trial: FrozenTrial) -> tuple[float, float] | None:
+    """Return the interval stored with a trial before it ran, in the user's units, if there is one.
+
+    Trials of the initial design, of several objectives and of other samplers have none.
+    """
+    suggestion, flip = stored(trial), signs(study)
+    if suggestion is None or suggestion.shown is None or not suggestion.forecasts:
+        return None
+    if suggestion.signs not in ((), tuple(flip)):  # copied from a study with another direction
+        return None
+    low, high = sorted(float(flip[0] * end) for end in suggestion.shown)
+    return low, high

@@ -1,0 +1,94 @@
+"""Why? What the model has learned, and what went wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from calibrant.core.words import count, number, percent, shortened
+from calibrant.decisions.importance import importance_of
+from calibrant.reporting.findings import Findings
+from calibrant.reporting.html import Html, join, table, tag
+from calibrant.reporting.page import Section, paragraphs, scrolling
+from calibrant.reporting.slices import contour_figure, importance_figure, slices, slices_figure
+from calibrant.studies.shown import COVERAGE
+
+_ENOUGH = 4  # outcomes before a model says anything
+_REASONS = 12  # different reasons of failures that are listed
+
+
+def section(found: Findings) -> Section:
+    """Return the answer."""
+    body = join([_model(found), _constraints(found), _failures(found)])
+    return Section("why", "Why?", body or paragraphs("Nothing has been learned yet."))
+
+
+def _model(found: Findings) -> Html:
+    belief = found.belief
+    if belief is None or not found.best or len(found.finished) < _ENOUGH:
+        return Html("")
+    quantity, x = belief.objectives[0], found.point(found.best[0].params)
+    shares = importance_of(belief, quantity)
+    names = list(shares)
+    of = "" if found.single else " of the first objective"
+    parts = [
+        tag("h3", "Which parameters matter?"),
+        paragraphs(
+            f"The share of the variation{of} over the whole space that depends on each "
+            "parameter, alone or together with others, as the model sees it."
+        ),
+        importance_figure(shares),
+        tag("h3", "What if I change one?"),
+        paragraphs(
+            f"The forecast{of} along each parameter, the others as in the best trial (ring): the "
+            f"line is the median, the band the calibrated {percent(COVERAGE)} interval of a new "
+            "evaluation."
+        ),
+        slices_figure(slices(belief, quantity, x, names)),
+    ]
+    exist = [name for name in names if name in belief.space.internal(x)]
+    if len(exist) > 1:
+        parts += [
+            tag("h3", "What if I change two?"),
+            contour_figure(belief, quantity, x, *exist[:2]),
+        ]
+    return join(parts)
+
+
+def _constraints(found: Findings) -> Html:
+    names = sorted({name for row in found.finished for name in row.constraints})
+    if not names:
+        return Html("")
+    rows = []
+    for name in names:
+        limits = [row.constraints[name] for row in found.finished if name in row.constraints]
+        met = sum(limit <= 0.0 for limit in limits)
+        met_words = f"{met} of {len(limits)}, {percent(met / len(limits))}"
+        rows.append((shortened(name), met_words, number(min(limits)), number(max(limits))))
+    head = ["constraint (met at 0 and below)", "met", "lowest", "highest"]
+    listed = scrolling(table(head, rows), "Constraints")
+    return join([tag("h3", "Constraints"), listed])
+
+
+def _failures(found: Findings) -> Html:
+    failed = found.in_state("failed")
+    if not failed:
+        return Html("")
+    reasons = Counter(shortened(row.reason, 160) for row in failed)
+    first = {shortened(row.reason, 160): row.number for row in reversed(failed)}
+    rows = [
+        (reason, str(times), str(first[reason])) for reason, times in reasons.most_common(_REASONS)
+    ]
+    more = len(reasons) - len(rows)
+    listed = scrolling(table(["reason", "trials", "first in trial"], rows), "Failures")
+    finished = len(found.finished) + len(failed)
+    return join(
+        [
+            tag("h3", "Failures"),
+            paragraphs(
+                f"{count(len(failed), 'trial')} of {finished} failed. The search avoids places "
+                "where most evaluations fail."
+            ),
+            listed,
+            paragraphs(f"{more} other reasons are in the list of trials." if more > 0 else ""),
+        ]
+    )

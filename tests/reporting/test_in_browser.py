@@ -1,0 +1,113 @@
+"""The pages in a real browser: nothing is refused, nothing leaves, everything fits and works."""
+
+import numpy as np
+import pytest
+from tests.browser import Browser, find
+from tests.reporting.studies import STUDIES, imported
+
+import calibrant
+from calibrant.reporting.stream import write_stream_report
+
+pytestmark = pytest.mark.skipif(find() is None, reason="needs Chromium or Chrome on the PATH")
+
+# Pairs of texts that cover each other: in the flow of the page, and on the axes of a drawing.
+COVERED = """
+const covered = (elements) => {
+  const boxes = elements.map(e => [e, e.getBoundingClientRect()]).filter(([, b]) => b.width);
+  return boxes.flatMap(([e, a], i) => boxes.slice(i + 1).filter(([f, b]) =>
+    !e.contains(f) && !f.contains(e) &&
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+    Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2
+  ).map(([f]) => `${e.textContent.slice(0, 40)} | ${f.textContent.slice(0, 40)}`));
+};
+const all = (selector, where = document) => [...where.querySelectorAll(selector)];
+const hidden = ".tall, table, details:not([open]) > :not(summary)";
+const flow = all("h1, h2, h3, p, dt, dd, figcaption, pre, button, summary");
+[...covered(flow.filter(e => e.offsetParent && !e.closest(hidden))),
+ ...all("svg").flatMap(svg => covered(all(".axes text", svg)))]
+"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with Browser() as running:
+        yield running
+
+
+def check(browser, path, width, dark):
+    visit = browser.open(path, width, 900, dark)
+    assert visit.complaints == []
+    assert visit.requests == []
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run(f"{{{COVERED}}}") == []
+    # One of the two drawings of a figure is shown, at a size that can be read.
+    sizes = browser.run(
+        "[...document.querySelectorAll('figure')].filter(f => f.offsetParent).map(f => "
+        "[...f.querySelectorAll('svg')].map(s => s.getBoundingClientRect().height).filter(h => h))"
+    )
+    assert all(len(shown) == 1 and shown[0] > 100 for shown in sizes)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1200])
+def test_the_report_of_a_search(browser, tmp_path, width, dark):
+    path = calibrant.report(STUDIES["searched"](), tmp_path / "page.html")
+    check(browser, path, width, dark)
+    background = browser.run("getComputedStyle(document.body).backgroundColor")
+    assert (background == "rgb(255, 255, 255)") != dark
+
+
+@pytest.mark.parametrize("kind", [kind for kind in STUDIES if kind != "searched"])
+def test_reports_of_other_studies_on_a_telephone(browser, tmp_path, kind):
+    check(browser, calibrant.report(STUDIES[kind](), tmp_path / "page.html"), 390, False)
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_the_report_of_a_stream(browser, tmp_path, width):
+    y = np.random.default_rng(0).standard_normal(200)
+    normal = calibrant.Normal(np.zeros(200), 0.6 + np.zeros(200))
+    replayed = calibrant.replay(normal, y, calibrant.ChainRecalibrator())
+    check(browser, write_stream_report(replayed, tmp_path / "page.html", "A stream"), width, False)
+
+
+def test_the_table_sorts_by_keyboard(browser, tmp_path):
+    study = imported(15)
+    browser.open(calibrant.report(study, tmp_path / "page.html"))
+    head = "document.querySelectorAll('table.sortable th button')[1]"
+    rows = "[...document.querySelectorAll('table.sortable tbody tr')]"
+    column = f"{rows}.map(r => Number(r.cells[1].dataset.v))"
+    values = [trial.value for trial in study.trials]
+    assert browser.run(column) == values
+    browser.run(f"{head}.focus()")
+    browser.press("Enter", 13)
+    assert browser.run(column) == sorted(values)
+    assert browser.run(f"{head}.closest('th').ariaSort") == "ascending"
+    browser.press("Enter", 13)
+    assert browser.run(column) == sorted(values, reverse=True)
+
+
+def test_copying_and_saving(browser, tmp_path):
+    browser.open(calibrant.report(imported(5), tmp_path / "page.html"))
+    click = "document.querySelector('button[data-copy]')"
+    browser.run(f"{click}.click()")
+    browser.run("new Promise(r => setTimeout(r, 200))")
+    assert browser.run(f"{click}.textContent") in ("Copied", "Selected")
+    browser.run(
+        "HTMLAnchorElement.prototype.click = function() { saved = [this.download, this.href] }; "
+        "var saved"
+    )
+    browser.run("document.querySelector('button[data-save]').click()")
+    name, address = browser.run("saved")
+    assert name == "trials.csv"
+    assert address.startswith("blob:")
+    assert browser.happened().complaints == []
+
+
+def test_a_script_in_a_name_does_not_run(browser, tmp_path):
+    browser.open(calibrant.report(STUDIES["badly named"](), tmp_path / "page.html"))
+    assert browser.run("document.scripts.length") == 1
+    blocked = browser.run(
+        "(() => { const s = document.createElement('script'); s.textContent = 'window.evil = 1';"
+        "document.body.append(s); return window.evil === undefined })()"
+    )
+    assert blocked

@@ -1,0 +1,171 @@
+"""The report page, of studies of every kind."""
+
+import csv
+import io
+import re
+import time
+from html.parser import HTMLParser
+
+import numpy as np
+import optuna
+import pytest
+from tests.reporting.studies import EVIL, LONG, STUDIES, imported, searched
+
+import calibrant
+from calibrant.reporting import everything
+from calibrant.reporting.findings import findings
+from calibrant.reporting.html import tag
+from calibrant.reporting.report import report_html
+from calibrant.studies.job import record_run
+
+VOID = {"meta", "br", "line", "rect", "circle", "path"}
+
+
+class Page(HTMLParser):
+    """A page as a browser reads it: its text, elements, and whether they are closed in order."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.elements, self.words = [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, name, attributes):
+        self.elements.append((name, dict(attributes)))
+        if name not in VOID:
+            self.open.append(name)
+
+    def handle_startendtag(self, name, attributes):
+        self.elements.append((name, dict(attributes)))
+
+    def handle_endtag(self, name):
+        assert self.open.pop() == name
+
+    def handle_data(self, data):
+        if not {"style", "script"} & set(self.open):
+            self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join("".join(self.words).split())
+
+    def all(self, name):
+        return [attributes for element, attributes in self.elements if element == name]
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_every_study_has_a_page(kind):
+    study = STUDIES[kind]()
+    begun = time.process_time()
+    text = report_html(study)
+    assert time.process_time() - begun < 5
+    page = Page(text)
+    assert [h["id"] for h in page.all("h2")] == [
+        f"{name}-heading" for name in ("got", "trust", "next", "why", "everything")
+    ]
+    # Nothing from elsewhere, nothing that runs but our own script, nothing that the policy refuses.
+    assert len(page.all("script")) == len(page.all("style")) == 1
+    for name, attributes in page.elements:
+        assert "style" not in attributes
+        assert not any(key.startswith("on") for key in attributes)
+        assert attributes.get("href", "#").startswith("#")
+        assert "src" not in attributes
+        assert not any(
+            "nan" in (attributes.get(key) or "") for key in ("d", "x", "y", "cx", "cy")
+        ), name
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for svg in page.all("svg"):
+        assert svg.get("aria-label") or svg.get("aria-hidden") == "true"
+    assert not re.search(r"\b(nan|None|inf)\b", page.text.replace(EVIL, ""))
+
+
+def test_names_stay_text():
+    text = report_html(STUDIES["badly named"]())
+    assert "<script>alert" not in text
+    page = Page(text)
+    assert EVIL in page.text
+    assert len(text) < 300_000
+    headings = [words for words in page.words if words.startswith("nnnn") and words != LONG]
+    assert max(map(len, headings)) < 10_100  # the CSV alone has it in full
+
+
+def test_a_hundred_trials_take_less_than_300_kilobytes(tmp_path):
+    path = calibrant.report(imported(100), tmp_path / "page.html")
+    assert 30_000 < path.stat().st_size < 300_000
+
+
+@pytest.mark.slow
+def test_five_thousand_trials_take_seconds():
+    study = imported(5000)
+    begun = time.process_time()
+    text = report_html(study)
+    assert time.process_time() - begun < 30
+    assert len(text) < 3_000_000
+    page = Page(text)
+    assert "the 500 best and the 500 latest of 5,000 trials" in page.text
+    assert 500 <= len(page.all("tr")) <= 1100
+
+
+def test_the_page_says_what_the_study_says():
+    study = searched(20)
+    found = calibrant.review(study)
+    page = Page(report_html(study, "My title"))
+    assert page.text.startswith("My title")
+    assert f"Best observed, in trial {found.best_number}" in page.text
+    held = f"{found.held.sum()} of {found.held.size} intervals held"
+    assert held in page.text.replace("\xa0", " ")
+    rows = [attributes.get("class") for attributes in page.all("tr")]
+    assert rows.count("best") == 1
+
+
+def test_the_interval_of_the_best_is_the_forecast_of_its_setting():
+    """Not stretched to hold the luckiest value, and never without an end."""
+    study = optuna.create_study(sampler=calibrant.CalibratedSampler(seed=0))
+    rng = np.random.default_rng(0)
+    study.optimize(lambda t: t.suggest_float("x", 0, 1) ** 2 + rng.normal(), n_trials=40)
+    found = findings(study)
+    quantity = found.belief.objectives[0]
+    low, high = quantity.outcome(found.point(found.best[0].params)[None]).interval(0.8)
+    assert np.isfinite([low, high]).all()
+    assert study.best_value < float(low[0])  # the luckiest of forty draws of pure noise
+    assert f"{float(low[0]):.2f} to {float(high[0]):.2f}"[:3] in report_html(study)
+
+
+def test_the_csv_has_all_trials_with_all_digits():
+    study = STUDIES["running"]()
+    rows = list(csv.DictReader(io.StringIO(everything.as_csv(findings(study)))))
+    assert len(rows) == len(study.trials)
+    for row, trial in zip(rows, study.trials, strict=True):
+        assert int(row["trial"]) == trial.number
+        if trial.value is not None:
+            assert float(row["value"]) == trial.value
+            assert float(row["lr"]) == trial.params["lr"]
+    assert [row["state"] for row in rows[-2:]] == ["running", "waiting"]
+    assert float(rows[-2]["low80"]) < float(rows[-2]["high80"])
+
+
+def test_reasons_of_failures_are_counted():
+    page = Page(report_html(STUDIES["all failed"]()))
+    assert "7 trials of 7 failed" in page.text
+    assert "out of memory 0" in page.text
+    assert "none of 7 trials has a finite value" in page.text
+
+
+def test_a_setting_is_copied_as_the_command_that_uses_it():
+    study = imported(6)
+    study.set_user_attr("calibrant:job", {"program": ["python", "a b.py", "--lr={lr}", "{trial}"]})
+    record_run(study, ["calibrant", "tune", "--", "python"], 3)
+    page = Page(report_html(study))
+    best = study.best_params["lr"]
+    assert f"python 'a b.py' --lr={best} '{{trial}}'" in page.text
+    assert "calibrant tune -- python" in page.text
+
+
+def test_text_is_escaped_unless_it_is_markup():
+    assert tag("p", EVIL, title=EVIL) == (
+        '<p title="&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#x27;&amp;">'
+        "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#x27;&amp;</p>"
+    )
+    assert tag("p", tag("b", "x"), hidden=True, id=None) == "<p hidden><b>x</b></p>"
