@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scoringrules
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
@@ -13,6 +13,9 @@ from scipy.special import ndtri
 
 from calibrant import LeaderRecalibrator, Mixture, Normal, OnlineRecalibrator, Quantiles
 from calibrant import ScipyForecast as Scipy
+from calibrant.forecasts.mapped import Mapped
+from calibrant.forecasts.output_maps.power import PowerMap
+from calibrant.forecasts.output_maps.tanh import TanhMap
 from calibrant.forecasts.piecewise import WarpedNormal
 from calibrant.forecasts.residual import Calibrated, LocationScale
 
@@ -223,6 +226,39 @@ def test_mixture_quantiles_invert_scores(components, z):
     # Across a gap between components the score jumps within one rounding of y.
     spacing = 4 * np.spacing(np.abs(y)) + 1e-15
     assert mixture.score(y - spacing) - 1e-7 <= z <= mixture.score(y + spacing) + 1e-7
+
+
+NARROW = Mixture([0.5, 0.5], [-1.0, 5.0], [1e-6, 2.0])  # brackets of its quantiles shrink unevenly
+ONE_POINT = {
+    **{name: forecast[1] for name, forecast in FORECASTS.items()},
+    "narrow mixture": NARROW,
+    "narrow mixture online": Calibrated(NARROW, ONLINE),
+    "power map": Mapped(Normal(0.3, 1.2), PowerMap(power=0.4, low=-1.0, high=2.0)),
+    "tanh map": Mapped(Normal(0.3, 1.2), TanhMap((0.5, 2.0), (1.0, 8.0), (0.0, -1.0))),
+    "table": TABLE,
+    "leader": LEADER,
+}
+
+
+@pytest.mark.parametrize("one", ONE_POINT.values(), ids=ONE_POINT)
+@settings(max_examples=15)
+@given(st.lists(st.floats(1e-9, 1.0, exclude_max=True), min_size=2, max_size=12))
+def test_a_quantile_does_not_depend_on_what_is_read_with_it(one, levels):
+    """To the last bit: where outcomes tie with quantiles, hits are counted on equality."""
+    together = one.quantile([*levels, *LEVELS])
+    np.testing.assert_array_equal(together[: len(levels)], [one.quantile(p) for p in levels])
+    np.testing.assert_array_equal(together[len(levels) :], one.quantile(LEVELS))
+
+
+def test_ties_with_quantiles_read_one_by_one_keep_the_guarantee():
+    recalibrator, level, hits, surplus = OnlineRecalibrator(99, rate=0.19), 0.88, 0, []
+    for t in range(1, 61):
+        shown = recalibrator.calibrate(NARROW).quantile(level)
+        outcome = np.clip(shown, -1e6, 1e6)  # it may be infinite
+        hits += outcome <= recalibrator.calibrate(NARROW).quantile(level)
+        surplus.append(abs(hits - level * t))
+        recalibrator = recalibrator.observe(NARROW, outcome)
+    assert max(surplus) <= recalibrator.guarantee + 1e-9
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.floats(-40, 40))

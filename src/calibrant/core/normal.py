@@ -139,7 +139,8 @@ def mixture_at_score(
     The Φ(z)-quantile of each component is ``mean + std·z``; the mixture's lies between the lowest
     and the highest of these. The Illinois variant of regula falsi shrinks that bracket, because
     scores are nearly linear in y; every third step bisects it, because between components that lie
-    far apart they are not.
+    far apart they are not. Each bracket stops by itself, so that a quantile is the same to the last
+    bit whatever is read with it: hits at ties are counted on quantiles read together.
     """
     shape = np.broadcast_shapes(z.shape, means.shape[:-1])
     infinite = np.isinf(z)
@@ -155,7 +156,8 @@ def mixture_at_score(
     last_side = np.zeros(shape)
     for step in range(200):  # every third step halves the bracket: 200 steps give 66 halvings
         scale = np.maximum(np.abs(low), np.abs(high)) + (high - low)
-        if np.all((high - low) <= 4e-16 * scale):
+        active = (high - low) > 4e-16 * scale
+        if not active.any():
             break
         with np.errstate(invalid="ignore", divide="ignore"):
             secant = high - f_high * (high - low) / (f_high - f_low)
@@ -167,9 +169,9 @@ def mixture_at_score(
         # Illinois: when the same end is kept twice in a row, halve its value so that it moves.
         f_high = np.where(up, np.where(last_side > 0, 0.5 * f_high, f_high), f)
         f_low = np.where(up, f, np.where(last_side < 0, 0.5 * f_low, f_low))
-        low, high = np.where(up, y, low), np.where(up, high, y)
         found = np.abs(f) <= enough
-        low, high = np.where(found, y, low), np.where(found, y, high)
+        low = np.where(active & (up | found), y, low)
+        high = np.where(active & (~up | found), y, high)
         last_side = np.where(up, 1.0, -1.0)
     root = 0.5 * (low + high)
     return np.where(np.broadcast_to(infinite, shape), np.broadcast_to(z, shape), root)

@@ -66,9 +66,7 @@ class TanhMap(MonotoneMap):
         validate.positive("std", self.std)
 
     def __call__(self, y: ArrayLike) -> FloatArray:
-        t = self._inner(y)
-        steps = np.tanh(np.multiply(self.slopes, t[..., None] + np.array(self.shifts)))
-        return np.asarray((t + steps @ np.array(self.heights) - self.mean) / self.std)
+        return np.asarray((self._risen(self._inner(y)) - self.mean) / self.std)
 
     def slope(self, y: ArrayLike) -> FloatArray:
         with np.errstate(over="ignore"):  # the inverse of a tiny unit may overflow
@@ -79,17 +77,18 @@ class TanhMap(MonotoneMap):
         goal = np.clip(np.asarray(v, dtype=float), -_FURTHEST, _FURTHEST) * self.std + self.mean
         reach = sum(self.heights)
         low, high = goal - reach, goal + reach  # the steps add at most the sum of their heights
-        heights, slopes, shifts = map(np.array, (self.heights, self.slopes, self.shifts))
-        t = goal
+        t, active = goal, np.ones(goal.shape, dtype=bool)
         for step in range(200):
-            risen = t + np.tanh(slopes * (t[..., None] + shifts)) @ heights
+            risen = self._risen(t)
             low, high = np.where(risen < goal, t, low), np.where(risen > goal, t, high)
             newton = t - (risen - goal) / self._bent(t)
             settled = np.abs(newton - t) <= 1e-13 * np.maximum(1.0, np.abs(t))
             # Newton's method may cycle around a sharp bend; bisection, every third step, does not.
             inside = settled | ((low < newton) & (newton < high) & (step % 3 > 0))
-            t = np.where(inside, newton, 0.5 * (low + high))
-            if settled.all():
+            # Each stops by itself: the same to the last bit whatever is inverted with it.
+            t = np.where(active, np.where(inside, newton, 0.5 * (low + high)), t)
+            active &= ~settled
+            if not active.any():
                 break
         with np.errstate(over="ignore"):
             # Computed on halves, because the difference of two large floats may overflow.
@@ -104,8 +103,14 @@ class TanhMap(MonotoneMap):
             t = (validate.as_floats("y", y) / 2.0 - self.centre / 2.0) / self.unit * 2.0
         return np.clip(t, -_FURTHEST, _FURTHEST)
 
+    def _risen(self, t: FloatArray) -> FloatArray:
+        """Return r(t); as a sum, because BLAS adds in an order that depends on how many t are."""
+        return np.asarray(t + (self._steps(t) * np.array(self.heights)).sum(axis=-1))
+
     def _bent(self, t: FloatArray) -> FloatArray:
         """Return r′(t)."""
-        heights, slopes, shifts = map(np.array, (self.heights, self.slopes, self.shifts))
-        flat = 1.0 - np.tanh(slopes * (t[..., None] + shifts)) ** 2
-        return np.asarray(1.0 + flat @ (heights * slopes))
+        flat = 1.0 - self._steps(t) ** 2
+        return np.asarray(1.0 + (flat * np.multiply(self.heights, self.slopes)).sum(axis=-1))
+
+    def _steps(self, t: FloatArray) -> FloatArray:
+        return np.asarray(np.tanh(np.multiply(self.slopes, t[..., None] + np.array(self.shifts))))
