@@ -2,9 +2,16 @@
 
 import numpy as np
 import pytest
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr, ndtri
 
-from calibrant import IsotonicRecalibrator, LeaderRecalibrator, Mixture, Normal, OnlineRecalibrator
+from calibrant import (
+    ChainRecalibrator,
+    IsotonicRecalibrator,
+    LeaderRecalibrator,
+    Mixture,
+    Normal,
+    OnlineRecalibrator,
+)
 from calibrant.acquisition.residual_tables import GaussianCurves, TabulatedCurves, curves
 from calibrant.core.normal import log_hinge, log_hinge_and_slope
 
@@ -24,6 +31,7 @@ KINKED = {
     "mass at infinity": OnlineRecalibrator(rate=0.05).update_scores(SCORES).residual,
 }
 TABULATED = {**SMOOTH, **KINKED}
+CHAIN = ChainRecalibrator(then=OnlineRecalibrator(19, rate=0.05)).update_scores(SCORES).residual
 V = np.linspace(-30.0, 30.0, 2411)
 
 
@@ -77,6 +85,26 @@ def test_a_table_lies_between_the_exact_values_around(name, curve):
     value = read(V)[0]
     assert np.all(value >= exact(V - reach) - 1e-5)
     assert np.all(value <= exact(V + reach) + 1e-5)
+
+
+@pytest.mark.parametrize("name", [*KINKED, "chain"], ids=str)
+def test_the_cdf_of_a_kinked_shape_is_close_on_both_sides_of_each_jump(name):
+    residual = CHAIN if name == "chain" else KINKED[name]
+    places = np.ravel(residual.at_score(ndtri(np.arange(1, 200) / 200)))
+    places = np.unique(places[np.isfinite(places)])
+    beside = (places + distance for distance in (-1e-3, -1e-6, 1e-6, 1e-3))
+    v = np.concatenate([V[np.abs(V) < 9], *beside])
+    read = np.exp(curves(residual).log_cdf(v)[0])
+    np.testing.assert_allclose(read, residual.cdf(v), atol=2e-4)
+
+
+def test_the_probability_of_improvement_beside_a_point_mass():
+    """Half of a hundred outcomes were 0.3 standard deviations low: a jump of the CDF by half."""
+    pits = np.concatenate([np.full(50, ndtr(-0.3)), (np.arange(50) + 0.5) / 50])
+    residual = IsotonicRecalibrator().update_many(pits).residual
+    v = np.array([-0.31, -0.3001, -0.3, -0.2999, -0.29])
+    exact = np.array([np.mean(pits <= ndtr(place)) for place in v])
+    np.testing.assert_allclose(np.exp(curves(residual).log_cdf(v)[0]), exact, atol=0.03)
 
 
 def test_curves_increase(residual):

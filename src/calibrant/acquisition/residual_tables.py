@@ -18,6 +18,7 @@ from calibrant.core.normal import LOG_SQRT_2PI, log_hinge_and_slope
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.normal import Normal
+from calibrant.forecasts.residual import kinks
 
 Reading = tuple[FloatArray, FloatArray]  # a curve and its slope
 
@@ -53,31 +54,20 @@ class GaussianCurves(Curves):
 class TabulatedCurves(Curves):
     """The curves of any other residual, by monotone cubic interpolation of exact values.
 
-    Knots are even in asinh(v): in v they are ``step`` apart near 0, and apart by ``step`` times
-    their size in the tails, where the logarithms grow like v².
+    Knots are even in t = asinh(v): in v they are 0.1 apart near 0, and apart by a tenth of their
+    size in the tails, where the logarithms grow like v². Where G bends or jumps, at a point mass of
+    the residual, there is one more knot on either side, so that no piece reaches across.
     """
 
-    def __init__(self, residual: Forecast, step: float = 0.1) -> None:
-        self._step = step
-        half = round(14.0 / step)
-        self._t = np.arange(-half, half + 1) * step  # |v| up to 600,000
-        v, stretch = np.sinh(self._t), np.cosh(self._t)  # stretch is dv/dt
-        log_cdf, log_shortfall = log_ndtr(residual.score(v)), residual.log_shortfall(v)
-        # Where the residual has no mass the curves would be −∞; a steep parabola replaces them.
-        floor = -0.5 * v * v - 745.0
-        log_cdf, log_shortfall = (
-            np.where(np.isfinite(part), part, floor) for part in (log_cdf, log_shortfall)
-        )
-        # h′ = G gives the exact slope of log h, except below a level that is played at −∞: h reads
-        # it at −8.2, so that G and h do not match there.
-        exact = np.exp(np.minimum(log_cdf - log_shortfall, 600.0)) * stretch
-        self._cdf = (log_cdf, monotone_slopes(log_cdf, np.gradient(log_cdf, step), step))
-        self._shortfall = (log_shortfall, monotone_slopes(log_shortfall, exact, step))
-
-    @property
-    def shortfall_table(self) -> Reading:
-        """The values of log h at the knots, and its slopes with respect to t = asinh v."""
-        return self._shortfall
+    def __init__(self, residual: Forecast) -> None:
+        self._t = np.union1d(even_knots(0.1), np.arcsinh(kinks(residual)))
+        value, slope = shortfall_at(residual, self._t)
+        self._shortfall = _pieces(self._t, value, slope[:-1], slope[1:])
+        log_cdf = _log_cdf(residual, np.sinh(self._t))
+        inside = 1e-4 * np.diff(self._t)  # at a knot, rounding may put G on its other side
+        ends = _log_cdf_slope(residual, np.stack([self._t[:-1] + inside, self._t[1:] - inside]))
+        secants = np.diff(log_cdf) / np.diff(self._t)
+        self._cdf = _pieces(self._t, log_cdf, *np.where(np.isfinite(ends), ends, secants))
 
     def log_cdf(self, v: FloatArray) -> Reading:
         return self._read(self._cdf, v)
@@ -85,25 +75,38 @@ class TabulatedCurves(Curves):
     def log_shortfall(self, v: FloatArray) -> Reading:
         return self._read(self._shortfall, v)
 
-    def _read(self, curve: Reading, v: FloatArray) -> Reading:
+    def _read(self, pieces: FloatArray, v: FloatArray) -> Reading:
         """Return the cubic Hermite interpolation of a curve, and its derivative by v."""
         t = np.clip(np.arcsinh(v), self._t[0], self._t[-1])
-        place = (t - self._t[0]) / self._step
-        left = np.minimum(place.astype(np.intp), self._t.size - 2)
-        s = place - left
-        values, slopes = curve
-        start, end = values[left], values[left + 1]
-        rise, fall = slopes[left] * self._step, slopes[left + 1] * self._step
-        # p(s) = start + s·(rise + s·(b + s·a))
-        a = 2.0 * (start - end) + rise + fall
-        b = 3.0 * (end - start) - 2.0 * rise - fall
+        left = np.minimum(np.searchsorted(self._t, t, side="right") - 1, self._t.size - 2)
+        width = self._t[left + 1] - self._t[left]
+        s = (t - self._t[left]) / width
+        start, rise, b, a = pieces[:, left]
         value = start + s * (rise + s * (b + s * a))
-        by_t = (rise + s * (2.0 * b + 3.0 * s * a)) / self._step
+        by_t = (rise + s * (2.0 * b + 3.0 * s * a)) / width
         return value, by_t / np.cosh(t)
 
 
+def even_knots(step: float) -> FloatArray:
+    """Return knots in t = asinh(v) for |v| up to 600,000."""
+    half = round(14.0 / step)
+    return np.arange(-half, half + 1, dtype=float) * step
+
+
+def shortfall_at(residual: Forecast, t: FloatArray) -> Reading:
+    """Return log h at knots t = asinh(v), and its slope by t.
+
+    h′ = G gives the exact slope of log h, except below a level that is played at −∞: h reads it at
+    −8.2, so that G and h do not match there.
+    """
+    v = np.sinh(t)
+    log_shortfall = _or_floor(residual.log_shortfall(v), v)
+    ratio = np.exp(np.minimum(_log_cdf(residual, v) - log_shortfall, 600.0))
+    return log_shortfall, ratio * np.cosh(t)
+
+
 def monotone_slopes(values: FloatArray, slopes: FloatArray, step: float) -> FloatArray:
-    """Return slopes for a monotone cubic interpolation (Fritsch and Carlson 1980).
+    """Return slopes at even knots for a monotone cubic interpolation (Fritsch and Carlson 1980).
 
     A slope of at most three times the smaller of the two neighbouring secants keeps each cubic
     piece non-decreasing where the values are.
@@ -111,6 +114,37 @@ def monotone_slopes(values: FloatArray, slopes: FloatArray, step: float) -> Floa
     secants = np.maximum(np.diff(values), 0.0) / step
     before, after = np.append(secants[:1], secants), np.append(secants, secants[-1:])
     return np.clip(slopes, 0.0, 3.0 * np.minimum(before, after))
+
+
+def _pieces(
+    t: FloatArray, values: FloatArray, starting: FloatArray, ending: FloatArray
+) -> FloatArray:
+    """Return the coefficients of each cubic: p(s) = start + s·(rise + s·(b + s·a)), 0 ≤ s ≤ 1.
+
+    At a kink the slopes on its two sides differ, so that each piece has its own at both ends, and
+    is limited by its own secant.
+    """
+    start, climb = values[:-1], np.maximum(np.diff(values), 0.0)
+    rise, fall = (np.clip(part * np.diff(t), 0.0, 3.0 * climb) for part in (starting, ending))
+    return np.stack([start, rise, 3.0 * climb - 2.0 * rise - fall, rise + fall - 2.0 * climb])
+
+
+def _log_cdf(residual: Forecast, v: FloatArray) -> FloatArray:
+    return _or_floor(log_ndtr(residual.score(v)), v)
+
+
+def _log_cdf_slope(residual: Forecast, t: FloatArray) -> FloatArray:
+    """Return the slope of log G by t = asinh(v); NaN where the density has lost its digits."""
+    v = np.sinh(t)
+    density, cdf = residual.pdf(v), np.exp(_log_cdf(residual, v))
+    known = (density > 1e-200) & (cdf > 1e-200)
+    ratio = np.divide(density, cdf, out=np.full(v.shape, np.nan), where=known)
+    return np.asarray(ratio * np.cosh(t))
+
+
+def _or_floor(values: FloatArray, v: FloatArray) -> FloatArray:
+    """Replace −∞, where a residual has no mass, by a steep parabola."""
+    return np.where(np.isfinite(values), values, -0.5 * v * v - 745.0)
 
 
 def curves(residual: Forecast) -> Curves:

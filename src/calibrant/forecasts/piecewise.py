@@ -71,6 +71,16 @@ class WarpedNormal(Forecast):
         rise = (self._levels[segment + 1] - self._levels[segment]) * (u - start) / width
         return np.where(u >= 1.0, 1.0, self._levels[segment] + rise)
 
+    def kinks(self) -> FloatArray:
+        """Return the scores at which the CDF bends or jumps, and one just below each of them."""
+        inner = np.unique(self._warped_scores[1:-1])
+        inner = inner[np.isfinite(inner)]
+        # :meth:`unwarp` reads a PIT this close to a knot as the knot: "just below" is further away,
+        # except in the tails, where it does not.
+        rounded = np.where(np.abs(inner) < 6.0, 4e-13 / density(inner), 0.0)
+        below = inner - np.maximum(rounded, 1e-12 * (1.0 + np.abs(inner)))
+        return np.unique(np.concatenate([below, inner]))
+
     def mirrored(self) -> WarpedNormal:
         """Return the distribution of −Z."""
         return WarpedNormal(1.0 - self._levels[-2:0:-1], 1.0 - self._warped[-2:0:-1])

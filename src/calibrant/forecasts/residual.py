@@ -165,6 +165,19 @@ def compose(forecast: Forecast, residual: Forecast) -> Forecast:
     return Calibrated(forecast, residual)
 
 
+def kinks(residual: Forecast) -> FloatArray:
+    """Return where the CDF of a residual bends or jumps, with a place just below each of them."""
+    match residual:
+        case WarpedNormal():
+            return residual.kinks()
+        case LocationScale():
+            return np.asarray(residual.location + residual.scale * kinks(residual.residual))
+        case Calibrated():
+            own = residual.forecast.at_score(kinks(residual.residual))
+            return np.concatenate([kinks(residual.forecast), own[np.isfinite(own)]])
+    return np.empty(0)  # smooth
+
+
 def mirrored(residual: Forecast) -> Forecast:
     """Return the residual −Z, which recalibrates outcomes of the opposite sign."""
     match residual:

@@ -24,7 +24,7 @@ import torch
 from numpy.polynomial.hermite_e import hermegauss
 from torch import Tensor
 
-from calibrant.acquisition.residual_tables import TabulatedCurves, monotone_slopes
+from calibrant.acquisition.residual_tables import even_knots, monotone_slopes, shortfall_at
 from calibrant.core.normal import EDGE_SCORE, LARGEST_SCORE, density
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
@@ -167,8 +167,8 @@ def _with_slopes(values: FloatArray, slopes: FloatArray) -> FloatArray:
 
 
 def _shortfall(residual: Forecast) -> FloatArray:
-    values, slopes = TabulatedCurves(residual, _COARSE).shortfall_table
-    return np.stack([values, slopes * _COARSE])
+    values, slopes = shortfall_at(residual, even_knots(_COARSE))
+    return np.stack([values, monotone_slopes(values, slopes, _COARSE) * _COARSE])
 
 
 _TABLES: dict[str, Callable[[Forecast], FloatArray]] = {
