@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import log_ndtr, ndtri
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from calibrant import (
     GaussianRecalibrator,
@@ -17,6 +17,7 @@ from calibrant import (
     Quantiles,
 )
 from calibrant.acquisition import (
+    AnnealedBound,
     ExpectedImprovement,
     ProbabilityOfImprovement,
     QuantileBound,
@@ -121,6 +122,33 @@ def test_a_bound_at_infinity_is_as_far_as_a_pit_can_see():
     np.testing.assert_allclose(value, -(MEAN - 8.2 * STD))
     np.testing.assert_array_equal(by_mean, -1.0)
     np.testing.assert_array_equal(by_std, 8.2)
+
+
+def test_an_annealed_bound_goes_from_exploring_to_exploiting():
+    annealed = AnnealedBound(first=float(ndtr(-3.0)), last=float(ndtr(-0.5)), half_life=8.0)
+    counts = np.arange(0, 400)
+    scores = ndtri([annealed.level(int(n)) for n in counts])
+    np.testing.assert_allclose(scores, -0.5 - 2.5 * 0.5 ** (counts / 8.0), atol=1e-9)
+    assert AnnealedBound().level(0) == pytest.approx(0.00135)
+    assert ndtri(AnnealedBound().level(10)) == pytest.approx(-1.75, abs=0.01)
+
+
+def test_an_annealed_bound_is_the_quantile_at_the_level_of_its_outcomes(residual):
+    for count in (0, 7, 60):
+        belief = Belief(FITTED, residual, BEST, count)
+        value, gradient = criterion_of(AnnealedBound(), belief)(POINTS)
+        fixed = criterion_of(QuantileBound(AnnealedBound().level(count)), belief)(POINTS)
+        np.testing.assert_array_equal(value, fixed[0])
+        np.testing.assert_array_equal(gradient(), fixed[1]())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [({"first": 0.0}, "0"), ({"last": 1.0}, "1"), ({"half_life": 0.0}, "half_life > 0")],
+)
+def test_what_an_annealed_bound_cannot_be(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        AnnealedBound(**wrong)
 
 
 def test_derivatives_by_mean_and_std(acquisition, residual):

@@ -29,6 +29,7 @@ EMPTY = {
     "online fast": OnlineRecalibrator(99, rate=1.0),
     "leader": LeaderRecalibrator(5.0),
     "isotonic": IsotonicRecalibrator(),
+    "isotonic, k/N": IsotonicRecalibrator(literal=True),
     "gaussian": GaussianRecalibrator(5.0),
     "gaussian, limited": GaussianRecalibrator(5.0, limit=4.0),
     "gp": RegressionRecalibrator("gp"),
@@ -104,6 +105,18 @@ def check_monotone_and_finite(r):
     ]
     assert np.isfinite(expectations).all()
     assert calibrated.std() > 0
+
+
+@given(us=st.lists(st.floats(0.01, 0.99), min_size=1, max_size=25, unique=True))
+def test_isotonic_recalibration_counts_shares(us):
+    """Algorithm 1 as printed, k/N, and with room for what has not been seen, k/(N + 1)."""
+    shares = np.array([sum(other <= u for other in us) for u in us])
+    literal = IsotonicRecalibrator(literal=True).update_many(us)
+    np.testing.assert_allclose(literal.inverse(us), shares / len(us), atol=1e-9)
+    assert literal.inverse(0.999) == pytest.approx(1.0)  # nothing is left beyond the largest
+    ours = IsotonicRecalibrator().update_many(us)
+    np.testing.assert_allclose(ours.inverse(us), shares / (len(us) + 1), atol=1e-9)
+    assert ours.inverse(0.999) < 1.0
 
 
 @pytest.mark.parametrize("name", STRICT)

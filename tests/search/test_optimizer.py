@@ -16,6 +16,7 @@ from calibrant import (
     Quantiles,
 )
 from calibrant.acquisition import (
+    AnnealedBound,
     ExpectedImprovement,
     ProbabilityOfImprovement,
     QuantileBound,
@@ -93,6 +94,13 @@ def test_the_default_calibration_set_suits_the_acquisition(acquisition):
     chosen = suggested(1, acquisition=acquisition)
     assert chosen == suggested(1, acquisition=acquisition, calibration_set=shift_too)
     assert chosen != suggested(1, acquisition=acquisition, calibration_set=spread)
+
+
+def test_an_annealed_bound_is_told_how_many_outcomes_there_are():
+    level = AnnealedBound().level(8)
+    chosen = suggested(1, acquisition=AnnealedBound())
+    assert chosen == suggested(1, acquisition=QuantileBound(level))
+    assert chosen != suggested(1, acquisition=QuantileBound(AnnealedBound().level(0)))
 
 
 def test_several_objectives_are_judged_by_their_improvement_whatever_is_named():

@@ -8,7 +8,7 @@ Public names: below.
 
 from calibrant.acquisition.adaptive import AdaptiveBound
 from calibrant.acquisition.base import Acquisition
-from calibrant.acquisition.bounds import QuantileBound
+from calibrant.acquisition.bounds import AnnealedBound, QuantileBound
 from calibrant.acquisition.conformal import ConformalBound, conformal_interval
 from calibrant.acquisition.improvement import ExpectedImprovement, ProbabilityOfImprovement
 from calibrant.acquisition.thompson import Thompson
@@ -16,6 +16,7 @@ from calibrant.acquisition.thompson import Thompson
 __all__ = [
     "Acquisition",
     "AdaptiveBound",
+    "AnnealedBound",
     "ConformalBound",
     "ExpectedImprovement",
     "ProbabilityOfImprovement",

@@ -40,6 +40,7 @@ class Belief:
     fitted: FittedModel
     residual: Forecast
     best: float  # in the model's own units if it has them, otherwise in units of outcomes
+    outcomes: int = 0  # how many the model was fitted to
 
 
 class Acquisition(ABC):

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from calibrant.core import validate
+from calibrant.core.normal import PIT_RESOLUTION
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.piecewise import WarpedNormal
 from calibrant.recalibration.base import Recalibrator, as_pits, as_scores
@@ -27,13 +28,16 @@ class IsotonicRecalibrator(Recalibrator):
 
     Args:
         pits: of past outcomes, in any order.
+        literal: count shares as k/N, as the paper prints it; for comparisons with it.
     """
 
-    def __init__(self, pits: ArrayLike = ()) -> None:
+    def __init__(self, pits: ArrayLike = (), literal: bool = False) -> None:
         self._pits = validate.frozen(np.sort(as_pits(pits)))
+        self._literal = bool(literal)
 
     def __repr__(self) -> str:
-        return f"IsotonicRecalibrator({self._pits.size} outcomes)"
+        literal = ", literal" if self._literal else ""
+        return f"IsotonicRecalibrator({self._pits.size} outcomes{literal})"
 
     @property
     def pits(self) -> FloatArray:
@@ -45,6 +49,9 @@ class IsotonicRecalibrator(Recalibrator):
         count = self._pits.size
         if count == 0:
             return WarpedNormal([0.5], [0.5])
+        if self._literal:  # the share of the largest is 1; as close to that as a PIT can be
+            shares = np.arange(1, count + 1) / count
+            return WarpedNormal(np.minimum(shares, 1.0 - PIT_RESOLUTION), self._pits)
         return WarpedNormal(np.arange(1, count + 1) / (count + 1), self._pits)
 
     def __call__(self, p: ArrayLike) -> FloatArray:
@@ -54,10 +61,10 @@ class IsotonicRecalibrator(Recalibrator):
         return self.residual.unwarp(u)
 
     def update_many(self, us: ArrayLike) -> Self:
-        return type(self)(np.concatenate([self._pits, as_pits(us)]))
+        return type(self)(np.concatenate([self._pits, as_pits(us)]), self._literal)
 
     def update_scores(self, z: ArrayLike) -> Self:
         return self.update_many(ndtr(as_scores(z)))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "isotonic", "pits": self._pits.tolist()}
+        return {"kind": "isotonic", "pits": self._pits.tolist(), "literal": self._literal}

@@ -232,7 +232,7 @@ class Policy:
         if data.subset.pending.size:
             finished = means[0, : int(data.succeeded.feasible.sum())]
             best -= _BREADTH * _spread_of_the_good(finished)
-        belief = Belief(imagined[0].fitted, residuals[0], best)
+        belief = Belief(imagined[0].fitted, residuals[0], best, data.objectives[0][1].size)
         return total([self.acquisition.criterion(belief, rng, cube), *feasible])
 
 
