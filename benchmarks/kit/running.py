@@ -110,7 +110,10 @@ def commit(checkout: Path = CHECKOUT) -> str | None:
     """Return the short commit of the code that runs, for the records of a run.
 
     It ends with "-dirty" where code differs from that commit, and is None where there is no git.
+    A copy of the code that has no history is told it by the environment, as CALIBRANT_COMMIT.
     """
+    if told := os.environ.get("CALIBRANT_COMMIT"):
+        return told
     try:
         head = _git(checkout, "rev-parse", "--short", "HEAD")
         changed = _git(checkout, "status", "--porcelain", "--", *CODE)

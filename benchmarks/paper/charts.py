@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from benchmarks.paper.experiments import CALIBRATED, RAW
+from benchmarks.paper.experiments import CALIBRATED, LITERAL, RAW
 from benchmarks.paper.metrics import calibration_by_step, curve
 from benchmarks.paper.records import Runs
 from benchmarks.paper.search import Exploration
@@ -23,7 +23,7 @@ from calibrant.forecasts.residual import compose
 
 STEPS = (4, 9, 11, 14)  # of the paper's snapshots, the first points counted
 _ORANGE, _BLUE, _GREEN, _PINK = PALETTE
-_OTHERS = (_GREEN, _PINK, "#56B4E9", "#E69F00", "#999999")
+_OTHERS = (_PINK, "#56B4E9", "#E69F00", "#999999")
 _GRID = np.linspace(0.0, 1.0, 401)
 
 
@@ -44,8 +44,10 @@ def improvements(blocks: Mapping[str, Runs]) -> go.Figure:
     figure = _panels(list(blocks), ["uncalibrated − calibrated", "best value so far"])
     for column, runs in enumerate(blocks.values(), start=1):
         seeds = sorted(set.intersection(*(set(records) for records in runs.values())))
-        ahead = [curve(runs[RAW][s]) - curve(runs[CALIBRATED][s]) for s in seeds]
-        _add_band(figure, "improvement", np.array(ahead), 1, column, first=0, colour=_GREEN)
+        for label in (LITERAL, CALIBRATED):
+            if label in runs:
+                ahead = [curve(runs[RAW][s]) - curve(runs[label][s]) for s in seeds]
+                _add_band(figure, label, np.array(ahead), 1, column, first=0)
         figure.add_hline(y=0, line={"color": "#888888", "dash": "dot"}, row=1, col=column)
         for label, records in runs.items():
             best = [curve(records[s]) for s in seeds]
@@ -82,7 +84,7 @@ def snapshots(setup: Setup, explorations: Mapping[str, Exploration]) -> go.Figur
             _add_snapshot(figure, row, column, setup, exploration, belief, step, true)
     figure.update_yaxes(range=[true.min() - 8.0, true.max() + 3.0])
     figure.update_xaxes(title_text="x", row=len(explorations))
-    return _styled(figure, 1000, 560)
+    return _styled(figure, 1000, 280 * len(explorations))
 
 
 def _add_snapshot(
@@ -176,11 +178,10 @@ def _add_band(
 
 
 def _colour(label: str, names: Sequence[str]) -> str:
-    fixed = {RAW: _ORANGE, CALIBRATED: _BLUE}
+    fixed = {RAW: _ORANGE, CALIBRATED: _BLUE, LITERAL: _GREEN}
     if label in fixed:
         return fixed[label]
     others = [name for name in dict.fromkeys(names) if name not in fixed and "band" not in name]
-    others = [name for name in others if name != "improvement"]
     place = others.index(label) if label in others else len(others)
     return _OTHERS[place % len(_OTHERS)]
 

@@ -129,11 +129,15 @@ def snoek_lda() -> list[tuple[dict[str, float], float]]:
     return rows
 
 
+def cache() -> Path:
+    """Return calibrant's own folder for what can be had again: downloads, trainings."""
+    caches = os.environ.get("XDG_CACHE_HOME")
+    return (Path(caches) if caches else Path.home() / ".cache") / "calibrant"
+
+
 def _places() -> list[Path]:
     named = os.environ.get("CALIBRANT_DATA")
-    caches = os.environ.get("XDG_CACHE_HOME")
-    cache = (Path(caches) if caches else Path.home() / ".cache") / "calibrant"
-    return [Path(named).expanduser(), cache] if named else [cache]
+    return [Path(named).expanduser(), cache()] if named else [cache()]
 
 
 def _from_parquet(path: Path) -> tuple[list[str], list[str]]:
@@ -182,7 +186,7 @@ def _from_torchvision(name: str, missing: FileNotFoundError) -> Path:
         from torchvision import datasets
     except ImportError:
         raise missing from None
-    path = _places()[-1] / IMAGES[name]
+    path = cache() / IMAGES[name]
     path.parent.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(0)
     arrays: dict[str, np.ndarray] = {}

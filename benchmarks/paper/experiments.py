@@ -9,6 +9,9 @@ from benchmarks.paper.records import Repetition
 from benchmarks.paper.setups import Setup
 
 RAW, CALIBRATED = "uncalibrated", "calibrated"
+LITERAL = "Algorithms 3 + 4"
+ISOTONIC, ISOTONIC_LITERAL = "isotonic (Algorithm 1)", "isotonic, k/N"
+OURS = "as in calibrant"
 
 
 @dataclass(frozen=True)
@@ -47,14 +50,20 @@ class Experiment:
 
 
 def _pair(setup: Setup, recalibrator: str = "gaussian") -> dict[str, Setup]:
-    return {RAW: setup, CALIBRATED: replace(setup, recalibrator=recalibrator)}
+    """Return the search uncalibrated, calibrated, and by the paper's algorithms to the letter."""
+    return {
+        RAW: setup,
+        LITERAL: replace(setup, recalibrator="online"),
+        CALIBRATED: replace(setup, recalibrator=recalibrator),
+    }
 
 
 def _variants(setup: Setup) -> dict[str, Setup]:
-    """Return other ways to calibrate the same model: the paper's leader, and our default."""
+    """Return more ways to calibrate the same model: the paper's Algorithm 1, and our default."""
     return {
-        "calibrated by the leader": replace(setup, recalibrator="leader"),
-        "calibrated as in calibrant": _ours(setup),
+        **_pair(setup),
+        ISOTONIC: replace(setup, recalibrator="isotonic"),
+        OURS: _ours(setup),
     }
 
 
@@ -70,8 +79,9 @@ def _baselines(setup: Setup) -> dict[str, Setup]:
         "log": "log",
         "bagged ensemble of 5": "bagged",
     }
+    counted = {ISOTONIC_LITERAL: replace(setup, recalibrator="isotonic-k/N")}
     others = {label: replace(setup, model=model) for label, model in models.items()}
-    return {**_pair(setup), **_variants(setup), **others}
+    return {**_variants(setup), **counted, **others}
 
 
 FIGURE_START = Setup("forrester", acquisition="lcb-10%", initial=3, design="missed")
@@ -117,7 +127,7 @@ def _additional(task: str, printed: str) -> Block:
     rows = {
         **_pair(setup, _SERIES),
         "location and scale on the same splits": replace(setup, recalibrator="gaussian"),
-        "calibrated as in calibrant": _ours(setup),
+        OURS: _ours(setup),
     }
     return Block(task, rows, (printed,))
 
@@ -142,7 +152,10 @@ _BASE = Setup("forrester", model="matern", calibration_set="N-1", initial=3)
 
 def _changed(kind: str, label: str, recalibrator: str = _SERIES, **changes: str | int) -> Block:
     setup = replace(_BASE, **changes)  # type: ignore[arg-type]
-    return Block(f"{kind}: {label}", _pair(setup, recalibrator), (kind.replace(" ", "_"), label))
+    rows = _pair(setup, recalibrator)
+    if kind == "recalibrator":
+        del rows[LITERAL]  # one of them is
+    return Block(f"{kind}: {label}", rows, (kind.replace(" ", "_"), label))
 
 
 SENSITIVITY = Experiment(
@@ -155,7 +168,18 @@ SENSITIVITY = Experiment(
         ),
         *(
             _changed("recalibrator", r, recalibrator=r)
-            for r in ("gp", "mlp", "leader", "online", "gaussian")
+            for r in (
+                "gp",
+                "mlp",
+                "online",
+                "online-0.02",
+                "online-0.2",
+                "online-99",
+                "isotonic",
+                "isotonic-k/N",
+                "leader",
+                "gaussian",
+            )
         ),
         *(_changed("initial points", str(n), initial=n) for n in (3, 4, 5, 7, 10)),
         *(
@@ -173,9 +197,9 @@ SENSITIVITY = Experiment(
 CURVES = Experiment(
     "Calibration score and best value so far",
     (
-        Block("Forrester, LCB at 10 %", {**_pair(FIGURE_START), **_variants(FIGURE_START)}),
-        Block("Ackley 2-D, EI", {**_pair(ACKLEY), **_variants(ACKLEY)}),
-        Block("Alpine 10-D, EI", {**_pair(ALPINE), **_variants(ALPINE)}),
+        Block("Forrester, LCB at 10 %", _variants(FIGURE_START)),
+        Block("Ackley 2-D, EI", _variants(ACKLEY)),
+        Block("Alpine 10-D, EI", _variants(ALPINE)),
     ),
 )
 
@@ -183,7 +207,7 @@ _CAMEL = Setup("six-hump camel")
 SIX_HUMP = Experiment(
     "Six-hump camel with three acquisitions",
     tuple(
-        Block(f"Six-hump camel, {a.upper()}", {**_pair(setup), **_variants(setup)})
+        Block(f"Six-hump camel, {a.upper()}", _variants(setup))
         for a in ("lcb", "ei", "pi")
         for setup in [replace(_CAMEL, acquisition=a)]
     ),
@@ -211,7 +235,29 @@ CONFORMAL = Experiment(
 _LONG = replace(ALPINE, steps=100, calibration_set="leave-one-out, no refits")
 ALPINE_100 = Experiment(
     "Alpine 10-D for 100 steps",
-    (Block("Alpine 10-D, EI, 100 steps", {**_pair(_LONG), **_variants(_LONG)}),),
+    (
+        Block(
+            "Alpine 10-D, EI, 100 steps",
+            {**_variants(_LONG), "calibrated by the leader": replace(_LONG, recalibrator="leader")},
+        ),
+    ),
+)
+
+
+def _annealed(task: str, title: str) -> Block:
+    setup = Setup(task, acquisition="lcb-annealed")
+    fixed = replace(setup, acquisition="lcb")
+    return Block(title, {**_pair(setup), "uncalibrated, mean − 2 std": fixed})
+
+
+ANNEALED = Experiment(
+    "Annealed bounds",
+    (
+        _annealed("forrester", "Forrester"),
+        _annealed("six-hump camel", "Six-hump camel"),
+        _annealed("ackley", "Ackley 2-D"),
+        _annealed("alpine", "Alpine 10-D"),
+    ),
 )
 
 
@@ -232,13 +278,37 @@ LDA_LIVE = Experiment(
     (_tuning("lda-newsgroups-live", "20 Newsgroups, live"),),
     repetitions=5,
 )
-CIFAR10 = Experiment("CIFAR-10", (_tuning("cifar10", "CIFAR-10, six settings"),), repetitions=7)
-SVHN = Experiment("SVHN", (_tuning("svhn", "SVHN, six settings"),), repetitions=5)
+CIFAR10 = Experiment("CIFAR-10", (_tuning("cifar10", "CIFAR-10, six settings"),), repetitions=20)
+SVHN = Experiment("SVHN", (_tuning("svhn", "SVHN, six settings"),), repetitions=20)
+
+
+# Searches with a model that is right about the mean and ten times too sure of it.
+_SURE = {
+    "Six-hump camel, EI, std × 0.1": Setup("six-hump camel", model="rbf-sure"),
+    "Ackley 2-D, EI, std × 0.1": Setup("ackley", model="rbf-sure"),
+    "Alpine 10-D, EI, std × 0.1": Setup("alpine", model="rbf-sure"),
+    "Cosines, EI, std × 0.1": Setup("cosines", model="rbf-sure"),
+}
+THEOREM_1 = Experiment(
+    "Theorem 1 put to the test",
+    (
+        *CURVES.blocks,
+        *SIX_HUMP.blocks,
+        *(Block(title, _pair(setup)) for title, setup in _SURE.items()),
+    ),
+)
 
 
 def _ways(setup: Setup) -> dict[str, Setup]:
-    online = replace(setup, recalibrator="calibrant", calibration_set="online")
-    return {RAW: setup, CALIBRATED: _ours(setup), "calibrated online": online}
+    calibrated = replace(setup, recalibrator="gaussian", calibration_set="leave-one-out, in doubt")
+    rows = {
+        RAW: setup,
+        CALIBRATED: calibrated,
+        "calibrated online": replace(calibrated, calibration_set="online"),
+    }
+    if setup.model == "rbf":  # the refits of another model take minutes
+        rows[LITERAL] = replace(setup, recalibrator="online")
+    return rows
 
 
 WHERE = Experiment(
@@ -259,12 +329,13 @@ EXPERIMENTS: dict[str, Experiment] = {
     "benchmarks": CURVES,
     "sixhump": SIX_HUMP,
     "conformal": CONFORMAL,
+    "annealed": ANNEALED,
     "alpine100": ALPINE_100,
     "lda": LDA,
     "lda-live": LDA_LIVE,
     "cifar10": CIFAR10,
     "svhn": SVHN,
-    "theorem1": Experiment("Theorem 1 put to the test", CURVES.blocks + SIX_HUMP.blocks),
+    "theorem1": THEOREM_1,
     "where": WHERE,
 }
 

@@ -1,12 +1,16 @@
-"""What is measured on repetitions: the paper's m, f and a, calibration by step, and its Theorem 1.
+"""What is measured on repetitions: the paper's m, f and a, and calibration by step.
 
 =====  =====================================================================================
 ``m``  the lowest value found
 ``a``  mean over steps of (best so far − lower)/(upper − lower); lower is the known minimum,
        upper the best of the first points, which the methods of a repetition share
-``f``  share of repetitions in which a baseline is worse: it ends with a higher minimum, or
+``f``  share of repetitions in which a baseline is worse: it does not find a lower minimum, or
        finds the same one later, or its whole curve lies above
 =====  =====================================================================================
+
+By these words a tie is a win: a baseline that finds the same minimum at the same step "does not
+find a lower minimum". The paper counts so: its linear kernel with LCB has f = 1 where both areas
+are 1. With ``ties=False`` a tie is nobody's.
 """
 
 from __future__ import annotations
@@ -22,13 +26,12 @@ from calibrant.core.typing import FloatArray
 from calibrant.evaluation import metrics
 
 LEVELS = 20  # of the calibration score; the paper does not say
-RATIOS = (1.5, 2.0, 5.0, 10.0)  # of Theorem 1
 _SAME = 1e-3  # of the range from lower to upper: minima closer than this are the same
 
 
 def curve(record: Record) -> FloatArray:
     """Return the best value so far: before the first step, and after each."""
-    return np.array(record["best"], dtype=float)
+    return np.minimum.accumulate([min(record["initial"]), *record["outcomes"]])
 
 
 def area(record: Record) -> float:
@@ -39,15 +42,16 @@ def area(record: Record) -> float:
     return float(np.mean(np.maximum(best[1:] - lower, 0.0) / (best[0] - lower)))
 
 
-def is_worse(baseline: Record, ours: Record) -> bool:
-    """Return whether a baseline does worse than ours, as the paper defines it."""
+def is_worse(baseline: Record, ours: Record, ties: bool = False) -> bool:
+    """Return whether a baseline does worse than ours; with ``ties``, or just as well."""
     theirs, own = curve(baseline), curve(ours)
     if np.all(theirs[1:] > own[1:]):
         return True
     same = _SAME * max(own[0] - ours["minimum"], 0.0)
     if abs(theirs[-1] - own[-1]) <= same:
         reached = max(theirs[-1], own[-1])
-        return bool(_first_at(theirs, reached) > _first_at(own, reached))
+        later = _first_at(theirs, reached) - _first_at(own, reached)
+        return bool(later >= 0 if ties else later > 0)
     return bool(theirs[-1] > own[-1])
 
 
@@ -60,7 +64,9 @@ class Comparison(NamedTuple):
 
     repetitions: int
     worse: float  # share of repetitions in which the method is worse than the other
+    worse_or_tied: float  # the paper's f
     better: float
+    better_or_tied: float
     area: Estimate
     difference: Estimate  # the method's area less the other's
     p: float  # of the areas' paired test
@@ -74,8 +80,11 @@ def compare(method: Mapping[int, Record], other: Mapping[int, Record]) -> Compar
     areas = np.array([[area(m[s]) for s in seeds] for m in (method, other)])
     return Comparison(
         len(seeds),
-        float(np.mean([is_worse(method[s], other[s]) for s in seeds])),
-        float(np.mean([is_worse(other[s], method[s]) for s in seeds])),
+        *(
+            float(np.mean([is_worse(one[s], two[s], ties) for s in seeds]))
+            for one, two in ((method, other), (other, method))
+            for ties in (False, True)
+        ),
         estimate(areas[0]),
         estimate(areas[0] - areas[1]),
         paired_p(areas[0], areas[1]),
@@ -115,17 +124,3 @@ def learned(record: Record, step: int) -> tuple[float, float]:
     calibrated = record["forecasts"]["calibrated"]
     shift, scale = calibrated["shift"][step - 1], calibrated["scale"][step - 1]
     return shift, float("nan") if scale is None else scale  # a tail may have no finite std
-
-
-def exceedances(record: Record, which: str) -> FloatArray:
-    """Return for each ratio r how often the regret was at least r times what was expected.
-
-    The loss of Theorem 1 is the regret y − minimum: never negative, and increasing in y. The last
-    entry is the share of steps whose expectation was infinite: these cannot be exceeded.
-    """
-    forecasts = record["forecasts"]
-    expected = np.array(forecasts.get(which, forecasts["raw"])["regret"], dtype=float)
-    expected = np.where(np.isnan(expected), np.inf, expected)
-    realised = np.maximum(np.array(record["outcomes"]) - record["minimum"], 0.0)
-    shares = [np.mean(realised >= r * expected) for r in RATIOS]
-    return np.array([*shares, np.mean(np.isinf(expected))])

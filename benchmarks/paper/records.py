@@ -47,6 +47,11 @@ class Records:
         """Return those that have not been run, each once."""
         return [one for one in dict.fromkeys(wanted) if one not in self._known]
 
+    def outside(self, wanted: Iterable[Repetition]) -> list[Repetition]:
+        """Return those that are of no experiment any more."""
+        known = set(wanted)
+        return [one for one in self._known if one not in known]
+
     def of(self, setup: Setup) -> dict[int, Record]:
         """Return the repetitions of a setup by their seeds."""
         found = {r.seed: record for r, record in self._known.items() if r.setup == setup}

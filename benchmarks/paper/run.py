@@ -62,6 +62,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=None)
     given = parser.parse_args()
     wanted = [one for name in given.experiments for one in repetitions(name, given.repetitions)]
+    wanted.sort(key=lambda one: one.seed)  # all experiments grow together
     run_missing(Records(given.folder), wanted, given.jobs)
 
 

@@ -99,17 +99,14 @@ def search(setup: Setup, seed: int) -> Record:
     steps = []
     for x, y, belief in zip(points[first:], outcomes[first:], beliefs, strict=True):
         raw = belief.fitted.predict(x[None])[0]
-        low, median, high = (float(raw.quantile(p)) for p in (0.1, 0.5, 0.9))
-        quantiles = {"low": low, "median": median, "high": high}
-        step = {"raw": quantiles | _fared(raw, y, minimum)}
+        step = {"raw": {"std": float(raw.std()), **_fared(raw, y)}}
         if setup.calibrated:
             residual = {
                 "shift": float(belief.residual.mean()),
                 "scale": float(belief.residual.std()),
             }
-            step["calibrated"] = residual | _fared(compose(raw, belief.residual), y, minimum)
+            step["calibrated"] = residual | _fared(compose(raw, belief.residual), y)
         steps.append(step)
-    best = np.minimum.accumulate(outcomes)[first - 1 :]
     forecasts = {
         which: {key: [_short(step[which][key]) for step in steps] for key in steps[0][which]}
         for which in steps[0]
@@ -125,7 +122,6 @@ def search(setup: Setup, seed: int) -> Record:
         "minimum": _short(minimum, 7),
         "initial": [_short(y, 7) for y in outcomes[:first]],
         "outcomes": [_short(y, 7) for y in outcomes[first:]],
-        "best": [_short(y, 7) for y in best],
         "forecasts": forecasts,
     }
 
@@ -135,17 +131,9 @@ def _evaluate(goal: Task, x: FloatArray, seed: int) -> float:
     return goal.evaluate(x, zlib.crc32(keys(x[None])[0]) ^ seed)
 
 
-def _fared(forecast: Forecast, y: float, minimum: float) -> dict[str, float]:
-    """Return how a forecast fared.
-
-    ``score`` is the normal score of the outcome, ``crps`` its CRPS, ``regret`` the regret that was
-    expected, E[(Y − minimum)₊].
-    """
-    return {
-        "score": float(forecast.score(y)),
-        "crps": float(forecast.crps(y)),
-        "regret": float(forecast.mean()) - minimum + float(forecast.shortfall(minimum)),
-    }
+def _fared(forecast: Forecast, y: float) -> dict[str, float]:
+    """Return how a forecast fared: the normal score of the outcome, and its CRPS."""
+    return {"score": float(forecast.score(y)), "crps": float(forecast.crps(y))}
 
 
 def _short(value: float, digits: int = 4) -> float | None:

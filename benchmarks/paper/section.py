@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.kit.statistics import estimate
+from benchmarks.kit.statistics import estimate, paired_p
 from benchmarks.kit.words import interval, number, p_value
 from benchmarks.paper import metrics
 from benchmarks.paper.experiments import CALIBRATED, RAW, Block, Experiment
@@ -44,7 +44,7 @@ def summary(runs: Mapping[str, Runs], beside: str = RAW) -> Table:
     """Return where each method ended beside another, and how true its forecasts were."""
     head = (
         "setting", "method", "repetitions", "best value at the end", "a", f"a − {beside}'s", "p",
-        "calibration score", "80 % intervals hold",
+        "calibration score, raw → used", "p of that", "80 % intervals hold",
     )  # fmt: skip
     rows = []
     for title, part in runs.items():
@@ -61,7 +61,8 @@ def summary(runs: Mapping[str, Runs], beside: str = RAW) -> Table:
                     number(seen.area.mean),
                     "" if label == beside else interval(seen.difference),
                     "" if label == beside else p_value(seen.p),
-                    number(mean(records, metrics.calibration), 2) if known else "",
+                    before_after(records, metrics.calibration, 2) if known else "",
+                    _paired(records) if known else "",
                     f"{100 * mean(records, metrics.coverage):.0f} %" if known else "",
                 )
             )
@@ -81,3 +82,30 @@ def count(part: Runs) -> int:
 def mean(records: Mapping[int, Any], measure: Callable[[Any, str], float]) -> float:
     """Return the mean of a measure of the forecasts that the acquisition used."""
     return float(np.mean([measure(record, "calibrated") for record in records.values()]))
+
+
+def before_after(
+    records: Mapping[int, Any], measure: Callable[[Any, str], float], digits: int
+) -> str:
+    """Return the mean of a measure of raw forecasts and of those used, of the same searches."""
+    found = list(records.values())
+    before, after = (
+        number(float(np.mean([measure(record, which) for record in found])), digits)
+        for which in ("raw", "calibrated")
+    )
+    return f"{before} → {after}" if _is_calibrated(records) else before
+
+
+def _paired(records: Mapping[int, Any]) -> str:
+    """Return the p-value of the change of the calibration score, raw to calibrated."""
+    if not _is_calibrated(records):
+        return ""
+    after, before = (
+        [metrics.calibration(record, which) for record in records.values()]
+        for which in ("calibrated", "raw")
+    )
+    return p_value(paired_p(after, before))
+
+
+def _is_calibrated(records: Mapping[int, Any]) -> bool:
+    return all("calibrated" in record["forecasts"] for record in records.values())

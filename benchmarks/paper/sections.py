@@ -17,6 +17,7 @@ from benchmarks.paper.experiments import (
     CALIBRATED,
     EXPERIMENTS,
     FIGURE_START,
+    LITERAL,
     RAW,
     Block,
     Experiment,
@@ -24,15 +25,9 @@ from benchmarks.paper.experiments import (
 from benchmarks.paper.metrics import compare
 from benchmarks.paper.records import Records, Runs
 from benchmarks.paper.search import explore
-from benchmarks.paper.section import Section, Table, count, mean, present, summary
+from benchmarks.paper.section import Section, Table, before_after, count, present, summary
 from benchmarks.paper.texts import text_of
-from benchmarks.paper.verdicts import (
-    calibration_verdict,
-    leader_verdict,
-    none_verdict,
-    tally,
-    verdict,
-)
+from benchmarks.paper.verdicts import both_verdicts, calibration_verdict, none_verdict, tally
 
 
 def sections(records: Records, names: Collection[str] = tuple(EXPERIMENTS)) -> list[Section]:
@@ -71,7 +66,7 @@ def printed(*place: str) -> Any:
 
 _BASELINES = {
     RAW: "uncalibrated",
-    CALIBRATED: "calibrated",
+    LITERAL: "calibrated",
     "input warping": "input_warping",
     "output warping": "output_warping",
     "Box-Cox": "boxcox",
@@ -82,8 +77,9 @@ _BASELINES = {
 
 def _baselines(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Section:
     head = (
-        "method", "m, ours", "m, paper", "f, ours", "f, paper", "a, ours", "a, paper",
-        "a − uncalibrated's", "p", "a − calibrated's", "p", "calibration score", "CRPS",
+        "method", "m, ours", "m, paper", "f, ours", "without ties", "f, paper", "a, ours",
+        "a, paper", "a − uncalibrated's", "p", f"a − {LITERAL}'s", "p",
+        "calibration score, raw → used", "CRPS, raw → used",
     )  # fmt: skip
     tables = []
     for block in present(experiment, runs):
@@ -92,35 +88,36 @@ def _baselines(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Sect
         for label, records in part.items():
             theirs = printed("table1", *block.printed, _BASELINES.get(label, "")) or [None] * 4
             against_raw = compare(records, part[RAW])
-            against_ours = compare(records, part[CALIBRATED])
+            against_ours = compare(records, part[LITERAL])
             found = estimate([float(metrics.curve(r)[-1]) for r in records.values()])
             rows.append(
                 (
                     label,
                     interval(found),
                     "" if theirs[0] is None else f"{number(theirs[0])} (± {theirs[1]:g})",
-                    "" if label == CALIBRATED else number(against_ours.worse, 2),
-                    "" if theirs[2] is None or label == CALIBRATED else f"{theirs[2]:g}",
+                    "" if label == LITERAL else number(against_ours.worse_or_tied, 2),
+                    "" if label == LITERAL else number(against_ours.worse, 2),
+                    "" if theirs[2] is None or label == LITERAL else f"{theirs[2]:g}",
                     number(against_raw.area.mean),
                     "" if theirs[3] is None else number(theirs[3]),
                     "" if label == RAW else interval(against_raw.difference),
                     "" if label == RAW else p_value(against_raw.p),
-                    "" if label == CALIBRATED else interval(against_ours.difference),
-                    "" if label == CALIBRATED else p_value(against_ours.p),
-                    number(mean(records, metrics.calibration), 2),
-                    number(mean(records, metrics.crps), 3),
+                    "" if label == LITERAL else interval(against_ours.difference),
+                    "" if label == LITERAL else p_value(against_ours.p),
+                    before_after(records, metrics.calibration, 2),
+                    before_after(records, metrics.crps, 3),
                 )
             )
         tables.append(Table(head, rows, f"{block.title} · {count(part)} repetitions"))
-    others = [label for label in _BASELINES if label not in (RAW, CALIBRATED)]
-    said = " ".join([verdict(runs), leader_verdict(runs), tally(runs, others)])
+    others = [label for label in _BASELINES if label not in (RAW, LITERAL)]
+    said = " ".join([both_verdicts(runs), tally(runs, others)])
     return Section(name, experiment.title, text_of(name), tables, None, said)
 
 
 def _pairs(place: str) -> Callable[[str, Experiment, dict[str, Runs]], Section]:
     def write(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Section:
         head = (
-            "setting", "method", "repetitions", "better in", "worse in", "paper: best in",
+            "setting", "method", "repetitions", "f, ours", "better in", "worse in", "f, paper",
             "a calibrated, ours", "a uncalibrated, ours", "a, paper (calibrated, uncalibrated)",
             "difference", "p",
         )  # fmt: skip
@@ -137,6 +134,7 @@ def _pairs(place: str) -> Callable[[str, Experiment, dict[str, Runs]], Section]:
                         block.title,
                         label,
                         str(seen.repetitions),
+                        number(seen.better_or_tied, 2),
                         number(seen.better, 2),
                         number(seen.worse, 2),
                         "" if not theirs else f"{theirs[0]:g}",
@@ -147,7 +145,7 @@ def _pairs(place: str) -> Callable[[str, Experiment, dict[str, Runs]], Section]:
                         p_value(seen.p),
                     )
                 )
-        said = verdict(runs)
+        said = both_verdicts(runs, "As the table's own recalibrator has it")
         return Section(name, experiment.title, text_of(name), [Table(head, rows)], None, said)
 
     return write
@@ -159,7 +157,7 @@ def _drawn(
     beside: str = RAW,
 ) -> Callable[[str, Experiment, dict[str, Runs]], Section]:
     def write(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Section:
-        said = " ".join(judge(runs) for judge in judges or (verdict,)).strip()
+        said = " ".join(judge(runs) for judge in judges or (both_verdicts,)).strip()
         table = summary(runs, beside)
         return Section(name, experiment.title, text_of(name), [table], draw(runs), said)
 
@@ -167,33 +165,39 @@ def _drawn(
 
 
 def _against_others(runs: Mapping[str, Runs]) -> str:
-    return verdict(runs, others=("conformal BO", "adaptive UCB"))
+    return both_verdicts(runs, others=("conformal BO", "adaptive UCB"))
 
 
 def _forrester(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Section:
     (part,) = runs.values()
-    raw, calibrated = (
-        {seed: float(metrics.curve(r)[-1]) for seed, r in part[label].items()}
-        for label in (RAW, CALIBRATED)
-    )
-    stuck = {seed for seed, best in raw.items() if best > _FOUND}
-    freed = {seed for seed in stuck if calibrated.get(seed, 0.0) <= _FOUND}
-    lost = {seed for seed, best in calibrated.items() if best > _FOUND} - stuck
-    share = f"{len(freed)} of the {len(stuck)} searches that got stuck"
+    ends = {
+        label: {seed: float(metrics.curve(r)[-1]) for seed, r in records.items()}
+        for label, records in part.items()
+    }
+    stuck = {seed for seed, best in ends[RAW].items() if best > _FOUND}
+    said, freed_by = [], {}
+    for label in (LITERAL, CALIBRATED):
+        still = {seed for seed, best in ends[label].items() if best > _FOUND}
+        freed, lost = stuck - still, still - stuck
+        freed_by[label] = freed
+        p = sign_test(len(freed), len(lost), alternative="greater")
+        word = "Reproduced only with" if p < 0.05 else "Not reproduced, even with"
+        method = label if label == LITERAL else "Location and scale"
+        said.append(
+            f"{method}: **{word}** starts that miss the minimum and a bound at the 10 % quantile: "
+            f"of {len(stuck)} searches that got stuck it frees {len(freed)}, and it loses "
+            f"{len(lost)} others (one-sided sign test, p {p_value(p)})."
+        )
     text = (
-        f"{text_of(name)} Of {len(raw)} uncalibrated searches {len(stuck)} never leave the local "
-        f"minimum; calibration frees {share} and loses {len(lost)} that were not."
+        f"{text_of(name)} Of {len(ends[RAW])} uncalibrated searches {len(stuck)} never leave the "
+        "local minimum."
     )
-    p = sign_test(len(freed), len(lost), alternative="greater")
-    conclusion = (
-        f"**{'Reproduced only with' if p < 0.05 else 'Not reproduced, even with'}** starts that "
-        "miss the minimum and a bound at the 10 % quantile: calibration frees "
-        f"{share} and loses {len(lost)} (one-sided sign test, p {p_value(p)})."
-    )
+    conclusion = " ".join(said)
     if not stuck:  # and so nothing that calibration could have freed
-        conclusion = f"No verdict: of {len(raw)} uncalibrated searches none got stuck."
-    figure = _snapshots(experiment.blocks[0], part, sorted(freed))
-    return Section(name, experiment.title, text, [], figure, conclusion)
+        conclusion = f"No verdict: of {len(ends[RAW])} uncalibrated searches none got stuck."
+    both = sorted(freed_by[LITERAL] & freed_by[CALIBRATED]) or sorted(freed_by[CALIBRATED])
+    figure = _snapshots(experiment.blocks[0], part, both)
+    return Section(name, experiment.title, text, [summary(runs)], figure, conclusion)
 
 
 def _snapshots(block: Block, part: Runs, seeds: Sequence[int]) -> Any:
@@ -203,7 +207,7 @@ def _snapshots(block: Block, part: Runs, seeds: Sequence[int]) -> Any:
     elsewhere; then the next start is taken, and after three of them the picture is left as it is.
     """
     for seed in seeds[:3]:
-        again = {label: explore(block.rows[label], seed) for label in (RAW, CALIBRATED)}
+        again = {label: explore(setup, seed) for label, setup in block.rows.items()}
         if all(
             np.allclose(found.y[3:], part[label][seed]["outcomes"], rtol=1e-3, atol=1e-3)
             for label, found in again.items()
@@ -220,14 +224,15 @@ _WRITERS: dict[str, Callable[[str, Experiment, dict[str, Runs]], Section]] = {
     "table2": _pairs("table2"),
     "sensitivity": _pairs("sensitivity"),
     "forrester": _forrester,
-    "benchmarks": _drawn(charts.curves, verdict, leader_verdict, calibration_verdict),
-    "sixhump": _drawn(charts.curves, verdict, leader_verdict, calibration_verdict),
-    "conformal": _drawn(charts.best_curves, _against_others, beside=CALIBRATED),
-    "alpine100": _drawn(charts.curves, verdict, leader_verdict, calibration_verdict),
-    "lda": _drawn(charts.improvements),
+    "benchmarks": _drawn(charts.curves, both_verdicts, calibration_verdict),
+    "sixhump": _drawn(charts.curves, both_verdicts, calibration_verdict),
+    "conformal": _drawn(charts.best_curves, _against_others, beside=LITERAL),
+    "annealed": _drawn(charts.best_curves),
+    "alpine100": _drawn(charts.curves, both_verdicts, calibration_verdict),
+    "lda": _drawn(charts.improvements, both_verdicts, calibration_verdict),
     "lda-live": _drawn(charts.improvements),
-    "cifar10": _drawn(charts.improvements),
-    "svhn": _drawn(charts.improvements, none_verdict),
+    "cifar10": _drawn(charts.improvements, both_verdicts, calibration_verdict),
+    "svhn": _drawn(charts.improvements, none_verdict, calibration_verdict),
     "theorem1": write_theorem,
     "where": write_where,
 }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -135,10 +138,35 @@ def _live_lda(name: str) -> Task:
 def _network(name: str) -> Task:
     from benchmarks.paper import cnn, data
 
-    trainer = cnn.Trainer(data.images(name))
+    images = data.images(name)
+    trainer = cnn.Trainer(images)
+    known = data.cache() / "trainings" / f"{name}-{len(images.train_y)}x{trainer.epochs}"
     return Task(
         name,
         Cube(tuple(cnn.axes())),
-        lambda u, seed: trainer.error(cnn.settings(u), seed),
+        remembered(known, lambda u, seed: trainer.error(cnn.settings(u), seed)),
         0.0,
     )
+
+
+def remembered(
+    folder: Path, evaluate: Callable[[FloatArray, int], float]
+) -> Callable[[FloatArray, int], float]:
+    """Return an evaluation that is made once: the same point and seed have the same value.
+
+    Searches that start from the same points share them, also between processes, and one that was
+    stopped goes on where it was. A file holds one value: there is nothing to lock.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def look_up(u: FloatArray, seed: int) -> float:
+        name = hashlib.sha256(keys(u[None])[0] + seed.to_bytes(8, "little")).hexdigest()[:24]
+        path = folder / name
+        if not path.exists():
+            value = evaluate(u, seed)
+            new = folder / f"{name}.{os.getpid()}"  # whole before it has its name
+            new.write_text(repr(float(value)))
+            new.replace(path)
+        return float(path.read_text())
+
+    return look_up

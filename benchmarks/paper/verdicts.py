@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 from benchmarks.kit.statistics import Estimate, estimate, holm, paired_p
 from benchmarks.kit.words import interval
-from benchmarks.paper.experiments import CALIBRATED, RAW
+from benchmarks.paper.experiments import CALIBRATED, ISOTONIC, LITERAL, OURS, RAW
 from benchmarks.paper.metrics import area, calibration
 from benchmarks.paper.records import Runs
 from benchmarks.paper.search import Record
 
-LEADER = "calibrated by the leader"
 _ENOUGH = 6  # repetitions: with fewer, no two-sided paired test can reach 5 %
 
 
@@ -78,39 +77,72 @@ def verdict(
     return _said(*judged(found), "ahead", "behind")
 
 
-def leader_verdict(runs: Mapping[str, Runs]) -> str:
-    """Return the same verdict on the other reading of the paper's recalibrator."""
-    said = verdict(runs, LEADER)
-    return f"Calibrated by the leader instead: {said}"
+def both_verdicts(
+    runs: Mapping[str, Runs], name: str = "Location and scale", others: Sequence[str] = (RAW,)
+) -> str:
+    """Return the verdicts on the paper's algorithms to the letter, and on *calibrated*."""
+    literal, other = (verdict(runs, method, others) for method in (LITERAL, CALIBRATED))
+    return f"{LITERAL}: {literal} {name}: {other}"
 
 
 def calibration_verdict(runs: Mapping[str, Runs]) -> str:
-    """Return the verdict on the claim that forecasts are better calibrated."""
-    found = differences(runs, measure=lambda record: calibration(record, "calibrated"))
-    if _too_few(found):
+    """Return the verdict on the claim that forecasts are better calibrated.
+
+    Raw and calibrated forecasts are of the same points and outcomes, those of the method's own
+    searches: pairs.
+    """
+    said = []
+    for method in (LITERAL, CALIBRATED, ISOTONIC, OURS):
+        found = calibration_changes(runs, method)
+        if found and not _too_few(found):
+            said.append(f"{method}: {_said(*judged(found), 'lower', 'higher')}")
+    if not said:
         return ""
-    return "Calibration error: " + _said(*judged(found), "lower", "higher")
+    return "Calibration error, calibrated against raw forecasts of the same points: " + " ".join(
+        said
+    )
+
+
+def calibration_changes(runs: Mapping[str, Runs], method: str) -> list[Difference]:
+    """Return how calibration changes the calibration score of a method's own forecasts."""
+    found: dict[tuple[int, ...], Difference] = {}
+    for title, part in runs.items():
+        if records := list(part.get(method, {}).values()):
+            after, before = (
+                [calibration(record, which) for record in records]
+                for which in ("calibrated", "raw")
+            )
+            change = [a - b for a, b in zip(after, before, strict=True)]
+            found.setdefault(
+                tuple(map(id, records)),
+                Difference(title, len(records), estimate(change), paired_p(after, before)),
+            )
+    return list(found.values())
 
 
 def none_verdict(runs: Mapping[str, Runs]) -> str:
     """Return the verdict where the paper itself reports no improvement."""
-    found = differences(runs)
+    found = [*differences(runs, LITERAL), *differences(runs)]
     less, more, _ = judged(found)
     if less or more:
-        return verdict(runs)
+        return both_verdicts(runs)
     sizes = "; ".join(f"{interval(one.size)} in {one.repetitions} repetitions" for one in found)
     return f"**Reproduced**, as far as it goes: the paper shows no improvement, nor do we: {sizes}."
 
 
 def tally(runs: Mapping[str, Runs], others: Sequence[str]) -> str:
     """Return how often calibration is ahead of, behind or level with some other methods."""
-    found = differences(runs, others=others)
-    if _too_few(found):
+    said = []
+    for method, name in ((LITERAL, LITERAL), (CALIBRATED, "location and scale")):
+        found = differences(runs, method, others)
+        if found and not _too_few(found):
+            ahead, behind, _ = judged(found)
+            said.append(f"{name} is ahead in {len(ahead)} and behind in {len(behind)}")
+    if not said:
         return ""
-    ahead, behind, _ = judged(found)
     return (
-        f"Of {len(found)} comparisons with {' · '.join(others)}, calibration is ahead in "
-        f"{len(ahead)} and behind in {len(behind)}; in the others nothing can be shown."
+        f"Of {len(found)} comparisons with {' · '.join(others)}, {', '.join(said)}; in the others "
+        "nothing can be shown."
     )
 
 

@@ -12,7 +12,8 @@ def record(best=(1.0,), minimum=0.0, scores=(0.0,), **more):
     raw = {"score": list(scores), **more.pop("raw", {})}
     calibrated = more.pop("calibrated", None)
     forecasts = {"raw": raw} | ({} if calibrated is None else {"calibrated": calibrated})
-    return {"best": list(best), "minimum": minimum, "forecasts": forecasts, **more}
+    curve = {"initial": [best[0]], "outcomes": list(best[1:])}
+    return {"minimum": minimum, "forecasts": forecasts, **curve, **more}
 
 
 # Areas and curves
@@ -105,11 +106,26 @@ def test_only_repetitions_that_both_have_run_are_compared():
     assert found.p == pytest.approx(paired_p(*areas))
 
 
-def test_a_method_beside_itself_is_neither_better_nor_worse():
+def test_a_method_beside_itself_is_tied_which_the_paper_calls_a_win():
     same = runs({seed: [1.0, 0.5, 0.1 * seed] for seed in range(5)})
     found = metrics.compare(same, same)
     assert (found.worse, found.better, found.p) == (0.0, 0.0, 1.0)
+    assert (found.worse_or_tied, found.better_or_tied) == (1.0, 1.0)
     assert found.difference == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "ours", "tied"),
+    [
+        ([1.0, 0.5, 0.2], [1.0, 0.5, 0.2], True),
+        ([1.0, 1.0, 1.0], [1.0, 1.0, 1.0], True),  # neither finds anything
+        ([1.0, 0.2, 0.2], [1.0, 0.9, 0.2], False),  # the same minimum, sooner
+        ([1.0, 0.9, 0.1], [1.0, 0.5, 0.2], False),  # a lower one
+    ],
+)
+def test_ties(baseline, ours, tied):
+    assert metrics.is_worse(record(baseline), record(ours), ties=True) == tied
+    assert not metrics.is_worse(record(baseline), record(ours))
 
 
 @pytest.mark.parametrize("other", [{}, {5: [1.0, 0.5]}])
@@ -165,29 +181,3 @@ def test_crps_is_in_units_of_the_first_outcomes_and_robust():
     assert metrics.crps(alike, "raw") == pytest.approx(0.4)
     none = record(raw={"crps": [None, None, 0.6]}, initial=[1.0, 5.0])
     assert metrics.crps(none, "raw") == np.inf
-
-
-def test_exceedances_by_hand():
-    """Ratios 1.5, 2, 5 and 10 of what was expected."""
-    found = record(
-        minimum=-1.0,
-        outcomes=[1.0, 4.0, 9.0, 0.0, -1.5, 99.0],  # regrets 2, 5, 10, 1, 0, 100
-        raw={"regret": [1.0, 1.0, 1.0, 1.0, 1.0, None]},  # times 2, 5, 10, 1, 0, and 0
-        calibrated={"score": [0.0] * 6, "regret": [10.0, 10.0, 5.0, 1.0, 1.0, 20.0]},
-    )
-    assert metrics.RATIOS == (1.5, 2.0, 5.0, 10.0)
-    np.testing.assert_allclose(
-        metrics.exceedances(found, "raw"), [3 / 6, 3 / 6, 2 / 6, 1 / 6, 1 / 6]
-    )
-    np.testing.assert_allclose(
-        metrics.exceedances(found, "calibrated"), [2 / 6, 2 / 6, 1 / 6, 0.0, 0.0]
-    )
-
-
-def test_exceedances_of_true_forecasts_are_markovs():
-    """Regrets drawn from what was forecast exceed r times their mean no more often than 1/r."""
-    regrets = np.random.default_rng(5).exponential(3.0, 20_000)
-    found = record(outcomes=(regrets + 2.0).tolist(), minimum=2.0, raw={"regret": [3.0] * 20_000})
-    shares = metrics.exceedances(found, "raw")[:-1]
-    np.testing.assert_allclose(shares, np.exp(-np.array(metrics.RATIOS)), atol=0.01)
-    assert np.all(shares <= 1 / np.array(metrics.RATIOS))
