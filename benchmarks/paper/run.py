@@ -16,6 +16,7 @@ from benchmarks.kit.running import run_all
 from benchmarks.paper.experiments import EXPERIMENTS, repetitions
 from benchmarks.paper.records import Records, Repetition
 from benchmarks.paper.search import search
+from benchmarks.paper.setups import RECALIBRATORS
 from benchmarks.paper.tasks import prepare
 
 
@@ -60,8 +61,13 @@ def main() -> None:
     parser.add_argument("experiments", nargs="+", choices=list(EXPERIMENTS))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--repetitions", type=int, default=None)
+    parser.add_argument(
+        "--without", nargs="*", default=[], choices=list(RECALIBRATORS), metavar="RECALIBRATOR",
+        help="recalibrators whose searches are left for later",
+    )  # fmt: skip
     given = parser.parse_args()
     wanted = [one for name in given.experiments for one in repetitions(name, given.repetitions)]
+    wanted = [one for one in wanted if one.setup.recalibrator not in given.without]
     wanted.sort(key=lambda one: one.seed)  # all experiments grow together
     run_missing(Records(given.folder), wanted, given.jobs)
 

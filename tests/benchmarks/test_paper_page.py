@@ -294,7 +294,7 @@ def test_a_missing_library_leaves_out_one_experiment_and_not_the_others(
     assert result.exit_code == 1
     said = " ".join(result.output.split())
     assert "Left out the rest of conformal: RegressionRecalibrator needs scikit-learn" in said
-    assert "benchmarks: No verdict" in said
+    assert f"benchmarks: {LITERAL}: No verdict" in said
     assert (tmp_path / "index.html").exists()
 
 

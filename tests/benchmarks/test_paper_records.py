@@ -253,6 +253,14 @@ def test_from_a_shell(folder, tiny_experiment, monkeypatch, more, seeds):
     assert len(known) == 2 * len(seeds)
 
 
+def test_some_recalibrators_are_left_for_later(folder, tiny_experiment, monkeypatch):
+    arguments = ["run", str(folder), "tiny", "--jobs", "1", "--without", "gaussian"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    run.main()
+    raw, calibrated = (Records(folder).of(tiny_experiment[row]) for row in (RAW, CALIBRATED))
+    assert (list(raw), list(calibrated)) == ([0, 1], [])
+
+
 def test_a_shell_is_told_which_experiments_there_are(folder, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["run", str(folder), "table9"])
     with pytest.raises(SystemExit):
