@@ -48,6 +48,7 @@ _HOMES = {
     "OnlineRecalibrator": "recalibration",
     "Recalibrator": "recalibration",
     "RegressionRecalibrator": "recalibration",
+    "ScaleRecalibrator": "recalibration",
     "ScoreLog": "recalibration",
     "recalibrator_from_dict": "recalibration",
     # streams
@@ -107,6 +108,7 @@ if TYPE_CHECKING:  # the same table for type checkers; a test holds the two toge
     from calibrant.recalibration import OnlineRecalibrator as OnlineRecalibrator
     from calibrant.recalibration import Recalibrator as Recalibrator
     from calibrant.recalibration import RegressionRecalibrator as RegressionRecalibrator
+    from calibrant.recalibration import ScaleRecalibrator as ScaleRecalibrator
     from calibrant.recalibration import ScoreLog as ScoreLog
     from calibrant.recalibration import recalibrator_from_dict as recalibrator_from_dict
     from calibrant.reporting import report as report

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from calibrant import Normal, Optimizer, ScoreLog
+from calibrant import GaussianRecalibrator, Normal, Optimizer, ScoreLog
 from calibrant.models import RBF, BaggedProcesses, GaussianProcess, Matern52, Rotation
 from calibrant.recalibration import CalibrationSet, k_fold
 from calibrant.recalibration.calibration_sets import Splits
@@ -49,11 +49,15 @@ class FittedMean:
         return Normal(np.full(len(X), self.mean), 1.0)
 
 
-def scores(calibration_set, model=None, X=X, y=Y, online=ONLINE):
+def log(calibration_set, model=None, X=X, y=Y, online=ONLINE):
     model = model or FixedGP()
     fitted = model.fit(X, y)
     model.fits.clear()
-    return calibration_set.scores(model, fitted, X, y, online).scores
+    return calibration_set.scores(model, fitted, X, y, online)
+
+
+def scores(*args, **settings):
+    return log(*args, **settings).scores
 
 
 def test_online_scores_are_those_on_record():
@@ -122,11 +126,13 @@ def test_refits_fit_the_output_map_again_too():
 
 @pytest.mark.parametrize("splits", list(Splits), ids=str)
 @pytest.mark.parametrize("refit", [False, True], ids=["closed", "refit"])
-def test_symmetric_sets_count_each_score_with_both_signs(splits, refit):
-    one = scores(CalibrationSet(splits, refit, symmetric=False))
-    both = scores(CalibrationSet(splits, refit, symmetric=True))
-    assert one.size >= 3
-    np.testing.assert_array_equal(np.sort(both), np.sort(np.concatenate([one, -one])))
+def test_symmetric_sets_have_the_same_scores_without_their_signs(splits, refit):
+    signed, unsigned = (log(CalibrationSet(splits, refit, symmetric=s)) for s in (False, True))
+    assert len(signed) >= 3
+    np.testing.assert_array_equal(signed.scores, unsigned.scores)
+    r = GaussianRecalibrator()
+    shifted, centred = (found.recalibrate(r).residual.mean() for found in (signed, unsigned))
+    assert centred == 0.0 != shifted
 
 
 def test_by_default_it_is_leave_one_out_in_closed_form():
@@ -209,3 +215,37 @@ def test_refits_are_of_the_process_at_turn(splits):
     scores = known.scores(model, model.fit(X, y), X, y, ScoreLog()).scores
     expected = known.scores(short, short.fit(X, y), X, y, ScoreLog()).scores  # 8 is even
     np.testing.assert_array_equal(scores, expected)
+
+
+def wiggly(count):
+    """Outcomes that a smooth process forecasts worse than their mean would."""
+    x = np.linspace(0.0, 1.0, count)[:, None]
+    return x, np.where(np.arange(count) % 2 == 0, -1.0, 1.0)
+
+
+def test_errors_larger_than_the_spread_of_outcomes_count_as_that_large():
+    X, y = wiggly(10)
+    smooth = GP.at(np.log([0.5, 1.0, 1e-4]), X, y)
+    scores, stds = smooth.leave_one_out()
+    everywhere = {"in_doubt": 0.0}
+    as_they_are = CalibrationSet(**everywhere).scores(GP, smooth, X, y, ONLINE).scores
+    np.testing.assert_array_equal(as_they_are, scores)
+    assert np.sqrt(np.mean((scores * stds) ** 2)) > 3.0  # in units of the outcomes' spread
+    bounded = (
+        CalibrationSet(**everywhere, largest_error=2.0).scores(GP, smooth, X, y, ONLINE).scores
+    )
+    np.testing.assert_allclose(np.sqrt(np.mean((bounded * stds) ** 2)), 2.0)
+    np.testing.assert_allclose(bounded / scores, bounded[0] / scores[0])  # all alike
+
+
+def test_errors_smaller_than_the_spread_count_as_they_are():
+    fitted = FixedGP().fit(X, Y)
+    sets = (CalibrationSet(in_doubt=0.0, largest_error=size) for size in (1.0, np.inf))
+    one, other = (s.scores(FixedGP(), fitted, X, Y, ONLINE).scores for s in sets)
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan])
+def test_a_bad_largest_error_is_refused(bad):
+    with pytest.raises(ValueError, match="`largest_error > 0` must hold"):
+        CalibrationSet(largest_error=bad)

@@ -19,6 +19,7 @@ from calibrant import (
     OnlineRecalibrator,
     Quantiles,
     RegressionRecalibrator,
+    ScaleRecalibrator,
     recalibrator_from_dict,
     replay,
 )
@@ -32,6 +33,7 @@ EMPTY = {
     "isotonic, k/N": IsotonicRecalibrator(literal=True),
     "gaussian": GaussianRecalibrator(5.0),
     "gaussian, limited": GaussianRecalibrator(5.0, limit=4.0),
+    "scale": ScaleRecalibrator(),
     "gp": RegressionRecalibrator("gp"),
     "mlp": RegressionRecalibrator("mlp"),
     "chain": ChainRecalibrator(GaussianRecalibrator(5.0), OnlineRecalibrator(19)),
@@ -45,7 +47,7 @@ STREAMS = [
     ("leader chain", 300),
     pytest.param("leader chain", 1500, marks=pytest.mark.slow),
 ]
-STRICT = ["identity", "leader", "gaussian"]  # strictly increasing: R has a true inverse
+STRICT = ["identity", "leader", "gaussian", "scale"]  # strictly increasing: R has a true inverse
 P = np.concatenate([[0.0, 1.0], np.linspace(0.001, 0.999, 97)])
 P.sort()
 pit_lists = st.lists(st.floats(0, 1), min_size=0, max_size=25)
@@ -164,7 +166,7 @@ def test_direction_a_timid_model_comes_out_narrower(name, count):
     assert 0.8 < (high - low) / (2 * 0.6745) < 1.3
 
 
-@pytest.mark.parametrize(("name", "count"), STREAMS)
+@pytest.mark.parametrize(("name", "count"), [case for case in STREAMS if "scale" not in case])
 def test_a_shifted_model_is_shifted_back(name, count):
     y = np.random.default_rng(1).standard_normal(count) + 1.0
     r = EMPTY[name].observe(Normal(np.zeros(y.size), np.ones(y.size)), y)
@@ -280,6 +282,9 @@ def test_forecasts_with_tiny_std_do_not_overflow(empty):
         ({"kind": "online", "levels": 2, "count": 3, "hits": [0.5, 1]}, "whole number"),
         ({"kind": "gaussian", "count": 2, "total": 9.0, "squares": 1.0}, "No scores have"),
         ({"kind": "gaussian", "total": float("nan")}, "`total` must be finite"),
+        ({"kind": "scale", "doubt": 1.0}, "`0 < doubt < 1` must hold, but got doubt=1"),
+        ({"kind": "scale", "tolerance": [1.1, 2.0]}, "`0 < low <= 1 <= high` must hold"),
+        ({"kind": "scale", "scores": [float("nan")]}, "`z` must be finite"),
         ({"kind": []}, "`kind` must be one of"),
         ([], "`kind` must be one of"),
         ({"kind": "leader", "centres": [0.0], "weights": []}, "one non-negative number per centre"),
@@ -326,3 +331,30 @@ def test_a_limit_of_infinity_survives_json():
     state = json.loads(json.dumps(recalibrator.to_dict(), allow_nan=False))
     again = recalibrator_from_dict(state).update_scores([50.0])
     assert again.squares == recalibrator.update_scores([50.0]).squares
+
+
+STRONG = {
+    "gaussian": GaussianRecalibrator(8.0),
+    "leader": LeaderRecalibrator(8.0),
+    "scale": ScaleRecalibrator(),
+}
+
+
+@pytest.mark.parametrize("name", STRONG)
+def test_scores_without_their_signs_count_once(name):
+    z = np.array([0.4, -2.0, 3.1, -0.2, 1.7])
+    learned = STRONG[name].update_symmetric(z)
+    np.testing.assert_allclose(learned(0.5), 0.5, atol=1e-9)  # no shift
+    np.testing.assert_array_equal(learned(P), STRONG[name].update_symmetric(-z)(P))
+    twice = STRONG[name].update_scores(np.concatenate([z, -z]))
+    assert learned.residual.std() < twice.residual.std()
+
+
+def test_strength_means_the_same_with_and_without_signs():
+    balanced = np.array([0.4, -0.4, 2.0, -2.0])  # no shift to learn
+    for recalibrator in (GaussianRecalibrator(8.0), LeaderRecalibrator(8.0, bandwidth=0.3)):
+        signed, unsigned = (
+            recalibrator.update_scores(balanced),
+            recalibrator.update_symmetric(balanced),
+        )
+        np.testing.assert_allclose(signed(P), unsigned(P), atol=1e-12)

@@ -26,6 +26,7 @@ from calibrant.recalibration.isotonic import IsotonicRecalibrator
 from calibrant.recalibration.leader import LeaderRecalibrator
 from calibrant.recalibration.online import OnlineRecalibrator
 from calibrant.recalibration.regression import RegressionRecalibrator
+from calibrant.recalibration.scale import ScaleRecalibrator
 from calibrant.recalibration.score_log import ScoreLog
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "OnlineRecalibrator",
     "Recalibrator",
     "RegressionRecalibrator",
+    "ScaleRecalibrator",
     "ScoreLog",
     "k_fold",
     "leave_one_out",
@@ -51,6 +53,7 @@ _KINDS: dict[str, type[Recalibrator]] = {
     "leader": LeaderRecalibrator,
     "isotonic": IsotonicRecalibrator,
     "gaussian": GaussianRecalibrator,
+    "scale": ScaleRecalibrator,
     "regression": RegressionRecalibrator,
     "chain": ChainRecalibrator,
 }

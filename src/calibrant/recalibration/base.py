@@ -55,6 +55,15 @@ class Recalibrator(ABC):
         same 1.0. The leader and the Gaussian recalibrator use it; the others work on PITs.
         """
 
+    def update_symmetric(self, z: ArrayLike) -> Self:
+        """Return the recalibrator after normal scores whose sign says nothing.
+
+        Spread and tails are learned from them, and no shift. Recalibrators with a strength count
+        each score once, half of it with either sign; others learn it with one sign, then the other.
+        """
+        z = as_scores(z)
+        return self.update_scores(np.concatenate([z, -z]))
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return settings and state as JSON values, for ``recalibrator_from_dict`` to restore."""

@@ -31,6 +31,7 @@ from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 from calibrant.models.protocol import (
     FittedModel,
+    GaussianBelief,
     KnowsLeaveOneOut,
     KnowsOneStepAhead,
     Model,
@@ -55,12 +56,15 @@ class CalibrationSet:
         splits: "leave-one-out", "time-series" or "online".
         refit: fit the model again for each split. By default a model with closed-form scores, such
             as a Gaussian process, uses those and keeps its hyper-parameters.
-        symmetric: count each score with both signs, so that spread and tails are learned but no
+        symmetric: disregard the signs of scores, so that spread and tails are learned but no
             shift. Consider it for online scores: a search chooses points that are forecast too low
             (the winner's curse), and a shift learned there would be applied everywhere.
         in_doubt: of closed-form leave-one-out scores, count only those whose leave-one-out std is
             at least this share of the largest. The points that a search clusters around its best
             one are forecast well, and say nothing about forecasts elsewhere.
+        largest_error: closed-form leave-one-out errors count as no larger, together, than this many
+            times the spread of the outcomes. A model whose errors are larger than those of a plain
+            mean is wrong in its own mean: widening it further would only make a search wander.
         folds: a model without closed-form leave-one-out scores is fitted again this many times, to
             all folds but one, instead of n times.
         first: size of the first training set of a time series; a model of a single outcome cannot
@@ -71,6 +75,7 @@ class CalibrationSet:
     refit: bool = False
     symmetric: bool = False
     in_doubt: float = 0.3
+    largest_error: float = np.inf
     folds: int = 10
     first: int = 2
 
@@ -79,6 +84,10 @@ class CalibrationSet:
         object.__setattr__(self, "splits", splits)
         if not 0.0 <= self.in_doubt <= 1.0:
             raise ValueError(f"`0 <= in_doubt <= 1` must hold, but got in_doubt={self.in_doubt}.")
+        if not self.largest_error > 0.0:
+            raise ValueError(
+                f"`largest_error > 0` must hold, but got largest_error={self.largest_error}."
+            )
         validate.at_least("folds", self.folds, 2)
         validate.at_least("first", self.first, 1)
 
@@ -95,7 +104,7 @@ class CalibrationSet:
             online: scores of outcomes under the forecasts made before them.
         """
         found = self._scores(model, fitted, X, y, online)
-        return ScoreLog(np.concatenate([found, -found]) if self.symmetric else found)
+        return ScoreLog(found, self.symmetric)
 
     def _scores(
         self, model: Model, fitted: FittedModel, X: FloatArray, y: FloatArray, online: ScoreLog
@@ -109,13 +118,24 @@ class CalibrationSet:
         if self.splits is Splits.LEAVE_ONE_OUT:
             if isinstance(fitted, KnowsLeaveOneOut) and not self.refit:
                 scores, stds = fitted.leave_one_out()
-                return np.asarray(scores[stds >= self.in_doubt * stds.max(initial=0.0)])
+                unsure = stds >= self.in_doubt * stds.max(initial=0.0)
+                return self._bounded(scores[unsure], stds[unsure], fitted, y)
             if self.refit or y.size <= self.folds:
                 return leave_one_out(model, X, y, refit=True).scores
             return k_fold(model, X, y, self.folds, np.random.default_rng(y.size)).scores
         if isinstance(fitted, KnowsOneStepAhead) and not self.refit:
             return fitted.one_step_ahead_scores()[self.first :]
         return time_series(model, X, y, first=self.first, refit=True).scores
+
+    def _bounded(
+        self, scores: FloatArray, stds: FloatArray, fitted: FittedModel, y: FloatArray
+    ) -> FloatArray:
+        """Return scores with errors as large as ``largest_error`` allows."""
+        if not isinstance(fitted, GaussianBelief) or not np.isfinite(self.largest_error):
+            return scores
+        error = np.sqrt(np.mean((scores * stds) ** 2))
+        allowed = self.largest_error * float(np.std(fitted.in_model_units(y)))
+        return scores * (allowed / error) if error > allowed > 0.0 else scores
 
 
 def leave_one_out(model: Model, X: ArrayLike, y: ArrayLike, *, refit: bool = False) -> ScoreLog:

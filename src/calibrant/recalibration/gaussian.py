@@ -74,6 +74,10 @@ class GaussianRecalibrator(Recalibrator):
             squares=self.squares + float((z * z).sum()),
         )
 
+    def update_symmetric(self, z: ArrayLike) -> Self:
+        learned = self.update_scores(z)
+        return replace(learned, total=self.total)
+
     def to_dict(self) -> dict[str, Any]:
         limit = min(self.limit, SCORE_LIMIT)  # JSON has no infinity, and no score exceeds this
         return {"kind": "gaussian", **asdict(self), "limit": limit}

@@ -131,6 +131,10 @@ class LeaderRecalibrator(Recalibrator):
             self._square_weights + float((weights**2).sum()),
         )
 
+    def update_symmetric(self, z: ArrayLike) -> Self:
+        z = as_scores(z)
+        return self.update_scores(np.concatenate([z, -z]), 0.5)
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "kind": "leader",

@@ -1,0 +1,206 @@
+"""The scale of forecasts, corrected as far as scores prove it wrong.
+
+Two questions have two answers. *Whether* the scale is wrong is decided by an e-value: how much more
+probable the scores are under some other scale than under the best one that is close enough to
+right,
+
+    E = ∫ Π p(z_i | s) π(s) ds / max_{s in tolerance} Π N(z_i; 0, s²),
+
+with π log-normal and p half normal, half Student. It is an e-value by universal inference
+(Wasserman, Ramdas and Balakrishnan 2020): on forecasts whose scale is close enough to right, E
+reaches 1/α with probability α at most, whenever one looks. *How much* it is wrong is the posterior
+mean of log s; Student's tails keep single outliers from deciding it. The correction is the second,
+in proportion to the posterior probability that the first implies:
+
+    log scale = w · E[log s | z],    w = d·E / (d·E + 1 − d),    d the prior doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.special import expit, gammaln, logit, logsumexp, ndtr, ndtri
+
+from calibrant.core import validate
+from calibrant.core.normal import LOG_SQRT_2PI
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.normal import Normal
+from calibrant.recalibration.base import Recalibrator, as_scores, scores_of_pits
+
+# Degrees of freedom: one outlier of any size among 20 scores widens forecasts by a quarter; with
+# normal tails, in proportion to its size.
+_TAILS = 5.0
+_SCALES = (-4.0, 8.0, 97)  # log s between 0.02 and 3000, in steps of an eighth
+_BELIEF = 1.5  # std of log s where the scale is wrong: a factor of 4.5 either way is nothing odd
+_FINE = np.linspace(-1.0, 1.0, 65)
+
+
+class ScaleRecalibrator(Recalibrator):
+    """Multiply the std of forecasts by what past scores prove to be missing.
+
+    It leaves forecasts alone whose scale is about right, and corrects within a handful of outcomes
+    those that are ten times too sure or too unsure. Location and shape of forecasts stay.
+
+    >>> import numpy as np
+    >>> from calibrant import Normal, ScaleRecalibrator
+    >>> z = np.random.default_rng(0).normal(size=20)
+    >>> right, too_sure = (ScaleRecalibrator().update_scores(z * s) for s in (1.0, 8.0))
+    >>> print(f"× {right.scale:.2f}, × {too_sure.scale:.1f}")
+    × 0.99, × 6.8
+
+    Args:
+        doubt: the probability, before any score, that the scale is wrong.
+        tolerance: scales of scores that count as right. Below 1 there is more room: leave-one-out
+            scores come out small, as the model's hyper-parameters have seen the outcome left out.
+            With (1, 1) any error is corrected in the end.
+        scores: of past outcomes, in any order (state).
+    """
+
+    def __init__(
+        self,
+        doubt: float = 0.5,
+        tolerance: tuple[float, float] = (0.6, 1.25),
+        scores: ArrayLike = (),
+    ) -> None:
+        if not 0.0 < doubt < 1.0:
+            raise ValueError(f"`0 < doubt < 1` must hold, but got doubt={doubt}.")
+        if len(tolerance) != 2 or not 0.0 < tolerance[0] <= 1.0 <= tolerance[1] < np.inf:
+            raise ValueError(
+                f"`0 < low <= 1 <= high` must hold of `tolerance`, but got {tuple(tolerance)}."
+            )
+        self._doubt = float(doubt)
+        self._tolerance = (float(tolerance[0]), float(tolerance[1]))
+        self._scores = validate.frozen(as_scores(scores))
+
+    def __repr__(self) -> str:
+        low, high = self._tolerance
+        settings = f"doubt={self._doubt:g}, tolerance=({low:g}, {high:g})"
+        return f"ScaleRecalibrator({settings}, {self._scores.size} outcomes)"
+
+    @property
+    def log_evidence(self) -> float:
+        """The logarithm of the e-value against a scale within the tolerance."""
+        if not self._scores.size:
+            return 0.0
+        return self._alternative.log_evidence - _within(self._scores**2, self._tolerance)
+
+    @cached_property
+    def scale(self) -> float:
+        """What the std of forecasts is multiplied by."""
+        if not self._scores.size:
+            return 1.0
+        wrong = expit(self.log_evidence + logit(self._doubt))
+        return float(np.exp(wrong * self._alternative.log_scale))
+
+    @cached_property
+    def residual(self) -> Normal:
+        return Normal(0.0, self.scale)
+
+    def __call__(self, p: ArrayLike) -> FloatArray:
+        return np.asarray(ndtr(self.residual.at_score(ndtri(validate.probabilities("p", p)))))
+
+    def inverse(self, u: ArrayLike) -> FloatArray:
+        return np.asarray(ndtr(self.residual.score(ndtri(validate.probabilities("u", u)))))
+
+    def update_many(self, us: ArrayLike) -> Self:
+        return self.update_scores(scores_of_pits(us))
+
+    def update_scores(self, z: ArrayLike) -> Self:
+        known = np.concatenate([self._scores, as_scores(z)])
+        return type(self)(self._doubt, self._tolerance, known)
+
+    def update_symmetric(self, z: ArrayLike) -> Self:
+        return self.update_scores(z)  # signs do not matter here anyway
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": "scale",
+            "doubt": self._doubt,
+            "tolerance": list(self._tolerance),
+            "scores": self._scores.tolist(),
+        }
+
+    @cached_property
+    def _alternative(self) -> Alternative:
+        return _alternative(self._scores**2)
+
+
+class Alternative(NamedTuple):
+    """What scores say if the scale is wrong."""
+
+    log_evidence: float  # log ∫ Π p(z_i | s) π(s) ds
+    log_scale: float  # E[log s | z]
+
+
+# (squares of scores (n,), log s (m,)) -> log Π p(z_i | s), (m,)
+Likelihood = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+def _alternative(squares: FloatArray) -> Alternative:
+    """Return what either kind of tails says, each as far as the scores speak for it."""
+    normal, student = (_integrated(squares, tails) for tails in (_normal, _student))
+    for_student = expit(student.log_evidence - normal.log_evidence)
+    return Alternative(
+        float(np.logaddexp(normal.log_evidence, student.log_evidence) - np.log(2.0)),
+        float(normal.log_scale + for_student * (student.log_scale - normal.log_scale)),
+    )
+
+
+def _integrated(squares: FloatArray, likelihood: Likelihood) -> Alternative:
+    """Integrate over log s: where the integrand is large is found first, then gone through."""
+
+    def log_joint(log_scales: FloatArray) -> FloatArray:
+        prior = -0.5 * (log_scales / _BELIEF) ** 2 - np.log(_BELIEF) - LOG_SQRT_2PI
+        return np.asarray(likelihood(squares, log_scales) + prior)
+
+    coarse = np.linspace(*_SCALES)
+    peak = coarse[log_joint(coarse).argmax()]
+    width = max(coarse[1] - coarse[0], 6.0 * _BELIEF / np.sqrt(1.0 + squares.size))
+    fine = peak + width * _FINE
+    values = log_joint(fine)
+    weights = np.exp(values - values.max())
+    log_evidence = logsumexp(values) + np.log(fine[1] - fine[0])
+    return Alternative(float(log_evidence), float(weights @ fine / weights.sum()))
+
+
+def _normal(squares: FloatArray, log_scales: FloatArray) -> FloatArray:
+    count, total = squares.size, float(squares.sum())
+    return np.asarray(
+        -0.5 * total * np.exp(-2.0 * log_scales) - count * (log_scales + LOG_SQRT_2PI)
+    )
+
+
+def _student(squares: FloatArray, log_scales: FloatArray) -> FloatArray:
+    narrowed = log_scales + np.log(_normal_as_student())
+    log_density = (
+        gammaln(0.5 * (_TAILS + 1.0)) - gammaln(0.5 * _TAILS) - 0.5 * np.log(_TAILS * np.pi)
+    )
+    in_units = squares * np.exp(-2.0 * narrowed)[:, None]
+    tails = np.log1p(in_units / _TAILS).sum(axis=1)
+    return np.asarray(squares.size * (log_density - narrowed) - 0.5 * (_TAILS + 1.0) * tails)
+
+
+def _within(squares: FloatArray, tolerance: tuple[float, float]) -> float:
+    """Return log Π N(z_i; 0, s²), with the best s within the tolerance."""
+    best = np.clip(np.sqrt(squares.mean()), *tolerance)
+    return float(_normal(squares, np.log([best]))[0])
+
+
+@cache
+def _normal_as_student() -> float:
+    """Return the scale of the Student density that is closest to a standard normal.
+
+    With it the estimate is consistent where scores are normal: E[(ν + 1) z² / (ν s² + z²)] = 1.
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(64)
+    square, weights = nodes**2, weights / weights.sum()
+
+    def excess(s: float) -> float:
+        return float(weights @ ((_TAILS + 1.0) * square / (_TAILS * s * s + square))) - 1.0
+
+    return float(brentq(excess, 0.1, 2.0))
