@@ -30,7 +30,7 @@ from calibrant.acquisition import ProbabilityOfImprovement, QuantileBound
 from calibrant.evaluation import metrics
 from calibrant.forecasts import Forecast
 from calibrant.models import RBF, Additive, GaussianProcess, Kernel, Matern52, Rotation
-from calibrant.recalibration import Recalibrator
+from calibrant.recalibration import CalibrationSet, Recalibrator
 from calibrant.search.defaults import SHOWN
 from calibrant.studies.archive import Archive
 
@@ -53,12 +53,22 @@ PAIRS = {
     "lower confidence bound": ("lcb", "lcb, raw"),
 }
 _PI, _LCB = ProbabilityOfImprovement(), QuantileBound()
+# Scales by moments, as the default was when the ablation was made; for a bound, with location.
+_GAUSSIAN = {
+    "recalibrator": GaussianRecalibrator(strength=5.0, limit=2.5),
+    "calibration_set": CalibrationSet(symmetric=True),
+}
+_SHIFTING = {
+    "recalibrator": GaussianRecalibrator(strength=10.0, limit=2.5),
+    "calibration_set": CalibrationSet(),
+}
 VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},
     "raw": {"recalibrator": None},
-    "pi": {"acquisition": _PI},
+    "gaussian": _GAUSSIAN,
+    "pi": {"acquisition": _PI, **_SHIFTING},
     "pi, raw": {"acquisition": _PI, "recalibrator": None},
-    "lcb": {"acquisition": _LCB},
+    "lcb": {"acquisition": _LCB, **_SHIFTING},
     "lcb, raw": {"acquisition": _LCB, "recalibrator": None},
 }
 
@@ -85,13 +95,14 @@ CHANGES: dict[str, dict[str, Any]] = {
     "maximum likelihood, no priors": {"model": _turns(*_KERNELS, priors=None)},
     "a design of 12 points": {"n_startup_trials": 12},
     "no patience": {"patience": None},
-    "shift learned too": {"calibration_set": "leave-one-out"},
-    "calibrated by a time series": {"calibration_set": "time-series"},
-    "calibrated by the points that were chosen": {"calibration_set": "online"},
+    "shift learned too": {**_SHIFTING, "calibration_set": "leave-one-out"},
+    "calibrated by a time series": {**_SHIFTING, "calibration_set": "time-series"},
+    "calibrated by the points that were chosen": {**_SHIFTING, "calibration_set": "online"},
     "trust in the model worth 40 outcomes": {
-        "recalibrator": GaussianRecalibrator(strength=40.0, limit=2.5)
+        "recalibrator": GaussianRecalibrator(strength=20.0, limit=2.5)
     },
 }
+CHANGES = {name: _GAUSSIAN | change for name, change in CHANGES.items()}
 VARIANTS |= CHANGES
 
 

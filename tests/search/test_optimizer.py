@@ -88,12 +88,15 @@ def suggested(objectives, **settings):
 
 @pytest.mark.parametrize("acquisition", [ProbabilityOfImprovement(), QuantileBound(), Thompson()])
 def test_the_default_calibration_set_suits_the_acquisition(acquisition):
-    spread, shift_too = CalibrationSet(symmetric=True), CalibrationSet()
-    assert suggested(1) == suggested(1, calibration_set=spread)
-    assert suggested(1) != suggested(1, calibration_set=shift_too)
-    chosen = suggested(1, acquisition=acquisition)
-    assert chosen == suggested(1, acquisition=acquisition, calibration_set=shift_too)
-    assert chosen != suggested(1, acquisition=acquisition, calibration_set=spread)
+    """For a recalibrator that can learn a shift; the default one cannot."""
+    shifting = {"recalibrator": GaussianRecalibrator()}
+    spread = CalibrationSet(symmetric=True, largest_error=1.0)
+    shift_too = CalibrationSet(largest_error=1.0)
+    assert suggested(1, **shifting) == suggested(1, calibration_set=spread, **shifting)
+    assert suggested(1, **shifting) != suggested(1, calibration_set=shift_too, **shifting)
+    shifting["acquisition"] = acquisition
+    assert suggested(1, **shifting) == suggested(1, calibration_set=shift_too, **shifting)
+    assert suggested(1, **shifting) != suggested(1, calibration_set=spread, **shifting)
 
 
 def test_an_annealed_bound_is_told_how_many_outcomes_there_are():
@@ -104,9 +107,12 @@ def test_an_annealed_bound_is_told_how_many_outcomes_there_are():
 
 
 def test_several_objectives_are_judged_by_their_improvement_whatever_is_named():
-    named = suggested(2, acquisition=QuantileBound())
-    assert named == suggested(2) == suggested(2, calibration_set=CalibrationSet(symmetric=True))
-    assert named != suggested(2, calibration_set=CalibrationSet())
+    shifting = {"recalibrator": GaussianRecalibrator()}
+    named = suggested(2, acquisition=QuantileBound(), **shifting)
+    assert named == suggested(2, **shifting)
+    spread = CalibrationSet(symmetric=True, largest_error=1.0)
+    assert named == suggested(2, calibration_set=spread, **shifting)
+    assert named != suggested(2, calibration_set=CalibrationSet(largest_error=1.0), **shifting)
 
 
 @pytest.mark.parametrize("workers", [2, 4])

@@ -85,8 +85,9 @@ class Policy:
     Args:
         model: what to fit; unless given, Gaussian processes with three kernels, used in rotation.
         recalibrator: what learns from the calibration set, or None to trust the model as it is.
-        calibration_set: the outcomes it learns from; None: leave-one-out scores, symmetric ones for
-            expected improvement, which a shift leads astray.
+        calibration_set: the outcomes it learns from; None: leave-one-out scores, errors no larger
+            than the spread of outcomes, and without signs for expected improvement, which a shift
+            leads astray.
         acquisition: what makes a point worth evaluating, for one objective. Several objectives are
             scalarised at random (ParEGO), and their expected improvement taken.
         repeats: whether a point may be evaluated twice, as makes sense for noisy outcomes in a
@@ -107,7 +108,7 @@ class Policy:
         validate.like("model", self.model, Model, "GaussianProcess()")
         validate.like("acquisition", self.acquisition, Acquisition, "ExpectedImprovement()")
         if self.recalibrator is not None:
-            validate.like("recalibrator", self.recalibrator, Recalibrator, "GaussianRecalibrator()")
+            validate.like("recalibrator", self.recalibrator, Recalibrator, "ScaleRecalibrator()")
         if self.patience is not None:
             validate.at_least("patience", self.patience, 1)
         if not isinstance(self.calibration_set, CalibrationSet | None):
@@ -197,7 +198,8 @@ class Policy:
         if isinstance(self.calibration_set, CalibrationSet):
             return self.calibration_set
         several = len(data.objectives) > 1  # then it is expected improvement, whatever was named
-        return CalibrationSet(symmetric=several or not self.acquisition.takes_shift)
+        symmetric = several or not self.acquisition.takes_shift
+        return CalibrationSet(symmetric=symmetric, largest_error=1.0)
 
     def _stretch(self, history: History) -> float:
         """Return by how much to widen forecasts of a search that stagnates."""
