@@ -46,6 +46,7 @@ from calibrant.recalibration import (
     OnlineRecalibrator,
     Recalibrator,
     RegressionRecalibrator,
+    ScaleRecalibrator,
 )
 
 
@@ -103,7 +104,7 @@ RECALIBRATORS: dict[str, Recalibrator | None] = {
     "isotonic-k/N": IsotonicRecalibrator(literal=True),
     "gp": RegressionRecalibrator("gp"),
     "mlp": RegressionRecalibrator("mlp"),
-    "calibrant": GaussianRecalibrator(strength=10.0, limit=2.5),
+    "calibrant": ScaleRecalibrator(),
 }
 
 CALIBRATION_SETS: dict[str, CalibrationSet | None] = {
