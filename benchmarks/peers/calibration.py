@@ -130,7 +130,8 @@ def _pooled(results: Results, keys: list[tuple[str, int]], kind: str) -> float:
 HEAD = """\
 ## Calibrated against uncalibrated, everything else equal
 
-`python -m benchmarks.peers.variants`: every task of the suite, 30 evaluations, 30 repetitions from the same first points. The sign test
+`python -m benchmarks.peers.variants`: every task of the suite, 30 evaluations, 30 repetitions from the same first points. `patience`, which
+widens the forecasts of a search that stagnates, is on in both arms: "uncalibrated" is without recalibration, not the plain model. The sign test
 counts searches. Calibration error of what was forecast of the points evaluated: by the model alone in the uncalibrated search, as
 shown to people in the calibrated one. CRPS: of the same forecasts, shown and by the model alone; mean of the ratio's logarithm over searches, and its median."""
 

@@ -56,6 +56,33 @@ def test_pinball_and_sharpness_agree_with_uncertainty_toolbox():
     assert metrics.sharpness(FORECAST) == pytest.approx(uct.sharpness(STD))
 
 
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.8])
+def test_misclassification_over_all_thresholds_is_the_pinball_loss(level):
+    few, y = Normal(MEAN[:20], STD[:20]), Y[:20]
+    thresholds = np.linspace(-12.0, 12.0, 24001)
+    losses = [metrics.misclassification_loss(few, y, t, level) for t in thresholds]
+    expected = metrics.pinball(few, y, [level])
+    assert np.sum(losses) * 1e-3 == pytest.approx(expected, abs=1e-3)
+
+
+def test_misclassification_over_all_levels_is_half_the_brier_score():
+    levels = (np.arange(4000) + 0.5) / 4000
+    losses = [metrics.misclassification_loss(FORECAST, Y, 0.2, p) for p in levels]
+    brier = np.mean((FORECAST.cdf(0.2) - (Y <= 0.2)) ** 2)
+    assert np.mean(losses) == pytest.approx(0.5 * brier, abs=1e-4)
+
+
+def test_misclassification_by_hand():
+    two = Normal([0.0, 0.0, 3.0], [1.0, 1.0, 1.0])  # "at or below 0" has 0.5, 0.5 and 0.001
+    assert metrics.misclassification_loss(two, [-1.0, 1.0, -1.0], 0.0, 0.4) == pytest.approx(
+        (0.0 + 0.4 + 0.6) / 3
+    )
+    each = metrics.misclassification_loss(two, [-1.0, 1.0, -1.0], [0.0, -9.0, -9.0], 0.4)
+    assert each == 0.0
+    with pytest.raises(ValueError, match="1"):
+        metrics.misclassification_loss(two, [0.0, 0.0, 0.0], 0.0, 1.0)
+
+
 def test_interval_score_agrees_with_uncertainty_toolbox():
     expected = uct.interval_score(MEAN, STD, Y, start_p=0.8, end_p=0.8, resolution=1)
     assert metrics.interval_score(FORECAST, Y, 0.8) == pytest.approx(expected)

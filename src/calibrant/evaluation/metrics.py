@@ -21,6 +21,7 @@ __all__ = [
     "crps",
     "interval_score",
     "miscalibration_area",
+    "misclassification_loss",
     "pinball",
     "pit_coverage",
     "reliability",
@@ -79,6 +80,29 @@ def pinball(forecast: Forecast, y: ArrayLike, levels: int | ArrayLike = 99) -> f
     p = validate.levels_grid(levels).reshape((-1,) + (1,) * y.ndim)
     error = y - forecast.quantile(p)
     return float(np.mean(np.where(error >= 0.0, p * error, (p - 1.0) * error)))
+
+
+def misclassification_loss(
+    forecast: Forecast, y: ArrayLike, threshold: ArrayLike, level: float
+) -> float:
+    """Return the mean cost of acting where an outcome at or below a threshold is probable enough.
+
+    One acts where the forecast gives it a probability of at least ``level``. To act in vain costs
+    ``level``, and to miss an outcome costs 1 − ``level``: with true probabilities no other rule
+    costs less. This is the paper's weighted misclassification loss; summed over all thresholds it
+    is the pinball loss of the level.
+
+    Args:
+        forecast: of the outcomes.
+        y: one outcome per point.
+        threshold: one for all points, or one each.
+        level: the probability from which on acting pays.
+    """
+    validate.levels_grid([level])
+    y = _outcomes(forecast, y)
+    threshold = validate.finite("threshold", threshold)
+    happened, acted = y <= threshold, forecast.cdf(threshold) >= level
+    return float(np.mean(np.where(acted, level * ~happened, (1.0 - level) * happened)))
 
 
 def interval_score(forecast: Forecast, y: ArrayLike, coverage: float) -> float:
