@@ -58,8 +58,18 @@ class Misjudged:
     model: Any
     factor: float
 
+    @property
+    def most_outcomes(self) -> int:
+        return self.model.most_outcomes
+
+    def with_labels(self, columns: tuple[int, ...]) -> Misjudged:
+        return Misjudged(self.model.with_labels(columns), self.factor)
+
     def fit(self, X: FloatArray, y: FloatArray) -> FittedMisjudged:
         return FittedMisjudged(self.model.fit(X, y), self.factor)
+
+    def at(self, theta: FloatArray, X: FloatArray, y: FloatArray) -> FittedMisjudged:
+        return FittedMisjudged(self.model.at(theta, X, y), self.factor)
 
 
 @dataclass(frozen=True)
@@ -71,6 +81,18 @@ class FittedMisjudged:
 
     def refit(self, X: FloatArray, y: FloatArray) -> FittedMisjudged:
         return FittedMisjudged(self.fitted.refit(X, y), self.factor)
+
+    @property
+    def model(self) -> GaussianProcess:
+        return self.fitted.model
+
+    @property
+    def theta(self) -> FloatArray:
+        return self.fitted.theta
+
+    @property
+    def X(self) -> FloatArray:  # noqa: N802
+        return self.fitted.X
 
     def predict(self, X: FloatArray) -> Forecast:
         return compose(self.fitted.predict(X), Normal(0.0, self.factor))

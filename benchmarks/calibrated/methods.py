@@ -10,8 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from calibrant.models import Model
-from calibrant.recalibration import CalibrationSet, GaussianRecalibrator, OnlineRecalibrator
+from calibrant.models import LocallyConformal, Model, Relaxed, SharpCalibrated
+from calibrant.recalibration import (
+    CalibrationSet,
+    GaussianRecalibrator,
+    GeneralisedNormalRecalibrator,
+    LowerTail,
+    OnlineRecalibrator,
+)
 from calibrant.search.defaults import RECALIBRATOR
 
 
@@ -53,5 +59,29 @@ METHODS: dict[str, Method] = {
             "calibration_set": CalibrationSet(refit=True),
         },
         "Algorithms 3 and 4 of the paper: leave-one-out with refits, then the online rule",
+    ),
+    "tcGP": Method(
+        {"recalibrator": GeneralisedNormalRecalibrator(), "calibration_set": LowerTail()},
+        "a generalised normal residual, calibrated below the lower quartile of outcomes",
+    ),
+    "bcr-GP": Method(
+        {
+            "recalibrator": GeneralisedNormalRecalibrator(),
+            "calibration_set": CalibrationSet(in_doubt=0.0),
+        },
+        "a generalised normal residual of all leave-one-out scores",
+    ),
+    "reGP": Method(
+        {"recalibrator": None}, "outcomes above a threshold are relaxed", inside=Relaxed
+    ),
+    "LOCBO": Method(
+        {"recalibrator": None},
+        "widths by localised online conformal prediction",
+        outside=LocallyConformal,
+    ),
+    "OSCBO": Method(
+        {"recalibrator": None},
+        "hyper-parameters by online learning: sharp, subject to coverage",
+        outside=SharpCalibrated,
     ),
 }

@@ -7,6 +7,7 @@ distribution, the residual Z with CDF G(Φ(z)), shared by all points. A Gaussian
 
 * ``Normal(a, b)``       of the identity and the Gaussian recalibrator
 * ``Mixture(...)``       of the smoothed leader
+* ``GeneralisedNormal``  of the generalised normal recalibrator
 * ``WarpedNormal(...)``  of a piecewise linear R: the online, isotonic and regression recalibrators
                          (:mod:`calibrant.forecasts.piecewise`)
 """
@@ -23,6 +24,7 @@ from calibrant.core import validate
 from calibrant.core.normal import density, standardised
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
+from calibrant.forecasts.generalised_normal import GeneralisedNormal
 from calibrant.forecasts.mapped import Mapped
 from calibrant.forecasts.normal import Mixture, Normal
 from calibrant.forecasts.numeric import EVEN_SCORES, NumericForecast
@@ -185,6 +187,8 @@ def mirrored(residual: Forecast) -> Forecast:
             return Normal(-residual.mean(), residual.std())
         case Mixture():
             return Mixture(residual.weights, -residual.means, residual.stds)
+        case GeneralisedNormal():
+            return residual  # it is symmetric
         case WarpedNormal():
             return residual.mirrored()
         case LocationScale():

@@ -19,8 +19,11 @@ from calibrant.models.kernels import (
     Periodic,
 )
 from calibrant.models.likelihood import Priors
+from calibrant.models.local import LocallyConformal
 from calibrant.models.protocol import FittedModel, Model
+from calibrant.models.relaxed import Relaxed
 from calibrant.models.rotation import Rotation
+from calibrant.models.sharp import SharpCalibrated
 
 __all__ = [
     "RBF",
@@ -32,10 +35,13 @@ __all__ = [
     "Kernel",
     "Kumaraswamy",
     "Linear",
+    "LocallyConformal",
     "Matern32",
     "Matern52",
     "Model",
     "Periodic",
     "Priors",
+    "Relaxed",
     "Rotation",
+    "SharpCalibrated",
 ]

@@ -21,6 +21,7 @@ from calibrant.recalibration.calibration_sets import (
 )
 from calibrant.recalibration.chain import ChainRecalibrator
 from calibrant.recalibration.gaussian import GaussianRecalibrator
+from calibrant.recalibration.generalised_normal import GeneralisedNormalRecalibrator, LowerTail
 from calibrant.recalibration.identity import IdentityRecalibrator
 from calibrant.recalibration.isotonic import IsotonicRecalibrator
 from calibrant.recalibration.leader import LeaderRecalibrator
@@ -33,9 +34,11 @@ __all__ = [
     "CalibrationSet",
     "ChainRecalibrator",
     "GaussianRecalibrator",
+    "GeneralisedNormalRecalibrator",
     "IdentityRecalibrator",
     "IsotonicRecalibrator",
     "LeaderRecalibrator",
+    "LowerTail",
     "OnlineRecalibrator",
     "Recalibrator",
     "RegressionRecalibrator",
@@ -54,6 +57,7 @@ _KINDS: dict[str, type[Recalibrator]] = {
     "isotonic": IsotonicRecalibrator,
     "gaussian": GaussianRecalibrator,
     "scale": ScaleRecalibrator,
+    "generalised normal": GeneralisedNormalRecalibrator,
     "regression": RegressionRecalibrator,
     "chain": ChainRecalibrator,
 }

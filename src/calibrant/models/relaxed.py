@@ -1,0 +1,130 @@
+"""Relaxed Gaussian processes (reGP): bad outcomes need only stay bad.
+
+Petit, Bect and Vazquez (JMLR 26:195, 2025; arXiv 2206.03034): a stationary process that must go
+through a few very bad outcomes is bent by them where it matters. reGP replaces outcomes above a
+threshold t by values of at least t, chosen together with the hyper-parameters so that all are as
+probable as can be; those at or below t are kept. t is the candidate with the least truncated CRPS
+(tCRPS) of leave-one-out forecasts below a lower threshold t₀, which the user is interested in.
+
+As published but for this: there is a prior of hyper-parameters, a learned noise and an output map
+where the process has them; t₀ is a quantile of the outcomes so far, and the candidates for t are
+evenly spaced in the logarithm of their distance from the best outcome.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+
+from calibrant.core import validate
+from calibrant.core.normal import squared_cdf_integral
+from calibrant.core.typing import FloatArray
+from calibrant.models.adjusted import Adjusted
+from calibrant.models.gp import FittedGP, GaussianProcess
+from calibrant.models.hyperparameters import Layout
+from calibrant.models.likelihood import log_bounds, negative_log_joint
+from calibrant.models.rotation import FittedRotation, Rotation
+
+_DESCENT: Any = {"maxiter": 50, "ftol": 1e-5, "gtol": 1e-3}  # from where the last one ended
+_MOST_OUTCOMES = 300  # a fit is as many descents in n variables as there are candidates
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """A relaxed Gaussian process (reGP; Petit, Bect and Vazquez 2025).
+
+    Args:
+        model: the process, or several in rotation.
+        share: of outcomes so far, how many are of interest: those up to t₀.
+        candidates: how many thresholds from t₀ upwards are tried, besides none.
+        threshold: in the units of outcomes, if it is known already; ``inf`` relaxes nothing.
+    """
+
+    model: GaussianProcess | Rotation = field(default_factory=GaussianProcess)
+    share: float = 0.25
+    candidates: int = 4
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.share < 1.0:
+            raise ValueError(f"`0 < share < 1` must hold, but got share={self.share}.")
+        validate.at_least("candidates", self.candidates, 1)
+
+    @property
+    def most_outcomes(self) -> int:
+        """The most outcomes that a search gives it."""
+        return min(self.model.most_outcomes, _MOST_OUTCOMES)
+
+    def with_labels(self, columns: tuple[int, ...]) -> Relaxed:
+        """Return the model for inputs in which the given columns are labels."""
+        return replace(self, model=self.model.with_labels(columns))
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Adjusted:
+        """Return the process fitted to outcomes y at the rows of X, the bad ones relaxed."""
+        X, y = validate.training_data(X, y)
+        fitted = self.model.fit(X, y)
+        process = fitted.current if isinstance(fitted, FittedRotation) else fitted
+        v = process.v
+        interest = float(np.quantile(v, self.share))
+        if self.threshold is not None:
+            return Adjusted(self, relaxed(process, float(process.in_model_units(self.threshold))))
+        found = [process]
+        for threshold in self._thresholds(v, interest):
+            found.append(relaxed(process, threshold))
+        losses = [truncated_crps(*_left_out(one), one.v, interest).sum() for one in found]
+        return Adjusted(self, found[int(np.argmin(losses))])
+
+    def _thresholds(self, v: FloatArray, interest: float) -> FloatArray:
+        low, nearest, furthest = v.min(), interest - v.min(), v.max() - v.min()
+        if not 0.0 < nearest < furthest:  # outcomes are equal: there is nothing between them
+            return np.empty(0)
+        return np.asarray(low + np.geomspace(nearest, furthest, self.candidates + 1)[:-1])
+
+
+def relaxed(process: FittedGP, threshold: float) -> FittedGP:
+    """Return the process with outcomes above a threshold, in its units, relaxed.
+
+    Their values and the hyper-parameters are the most probable ones, with no value below it.
+    """
+    above = process.v > threshold
+    if not above.any():
+        return process
+    kernel, noise = process.model.kernel, None
+    if process.model.noise is not None:
+        noise = process.noise_variance
+    joint = negative_log_joint(kernel, process.X, noise, process.model.priors)
+    layout = Layout.of(kernel, process.X.shape[1], noise is None)
+
+    def loss(point: FloatArray) -> tuple[float, FloatArray]:
+        v = process.v.copy()
+        v[above] = point[layout.size :]
+        value, by_theta, by_v = joint(point[: layout.size], v)
+        return value, np.concatenate([by_theta, by_v[above]])
+
+    bounds = [*log_bounds(layout.names), *[(threshold, None)] * int(above.sum())]
+    start = np.concatenate([process.theta, process.v[above]])
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_DESCENT).x
+    v = process.v.copy()
+    v[above] = np.maximum(found[layout.size :], threshold)
+    known = replace(process.model, outputs=process.outputs)
+    at = known.at(found[: layout.size], process.X, process.outputs.inverse(process.v))
+    return replace(at, v=v)
+
+
+def _left_out(process: FittedGP) -> tuple[FloatArray, FloatArray]:
+    """Return mean and std of each value given all others."""
+    scores, stds = process.leave_one_out()
+    return process.v - scores * stds, stds
+
+
+def truncated_crps(mean: FloatArray, std: FloatArray, y: FloatArray, limit: float) -> FloatArray:
+    """Return ∫ (F(u) − 1{y ≤ u})² du over u ≤ limit, of forecasts N(mean, std²) (tCRPS)."""
+    end, at = (limit - mean) / std, (np.minimum(y, limit) - mean) / std
+    # Up to y the CDF counts against the forecast, from there on what it lacks to 1.
+    below = squared_cdf_integral(at)
+    above = squared_cdf_integral(-at) - squared_cdf_integral(-end)
+    return np.asarray(std * (below + above))
