@@ -13,6 +13,7 @@ from scipy.special import ndtri
 
 from calibrant import LeaderRecalibrator, Mixture, Normal, OnlineRecalibrator, Quantiles
 from calibrant import ScipyForecast as Scipy
+from calibrant.forecasts.generalised_normal import GeneralisedNormal
 from calibrant.forecasts.mapped import Mapped
 from calibrant.forecasts.output_maps.power import PowerMap
 from calibrant.forecasts.output_maps.tanh import TanhMap
@@ -21,6 +22,7 @@ from calibrant.forecasts.residual import Calibrated, LocationScale
 
 LEADER = LeaderRecalibrator(3.0).update_scores([-3.0, -1.0, 0.5, 2.0, 2.5, 6.0]).residual
 TABLE = WarpedNormal([0.1, 0.3, 0.5, 0.9], [0.02, 0.2, 0.6, 0.95])
+HEAVY = GeneralisedNormal(1.3, 1.5)
 ONLINE = OnlineRecalibrator(19, rate=0.03).update_many(np.linspace(0.01, 0.99, 7) ** 2).residual
 
 FORECASTS = {
@@ -33,6 +35,7 @@ FORECASTS = {
     "normal leader": LocationScale([0.0, 2.0, -1.0], [1.0, 0.5, 3.0], LEADER),
     "normal table": LocationScale([0.0, 2.0, -1.0], [1.0, 0.5, 3.0], TABLE),
     "normal online": LocationScale([0.0, 2.0, -1.0], [1.0, 0.5, 3.0], ONLINE),
+    "normal generalised": LocationScale([0.0, 2.0, -1.0], [1.0, 0.5, 3.0], HEAVY),
     "quantiles leader": Calibrated(Quantiles([0.1, 0.5, 0.9], [[-1, 0, 3.0]] * 3), LEADER),
     "scipy table": Calibrated(Scipy(stats.logistic([0.0, 1.0, -4.0])), TABLE),
 }

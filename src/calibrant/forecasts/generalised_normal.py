@@ -63,7 +63,8 @@ class GeneralisedNormal(Forecast):
         w = gammainccinv(1.0 / self.shape, 2.0 * ndtr(-near))
         far = np.minimum(np.abs(z), 1e150)
         w = np.where(far > _FAR_SCORE, self._far_quantile(far), w)
-        size = self.scale * w ** (1.0 / self.shape)
+        with np.errstate(over="ignore"):  # outcomes beyond the largest float become infinite
+            size = self.scale * w ** (1.0 / self.shape)
         return np.where(np.isinf(z), z, np.copysign(size, z))
 
     def pdf(self, y: ArrayLike) -> FloatArray:

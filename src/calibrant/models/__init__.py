@@ -1,7 +1,8 @@
 """Models of the objective: ``fit(X, y)`` gives a belief, which forecasts outcomes.
 
 Owns: what a model is (:mod:`~calibrant.models.protocol`), Gaussian processes with their kernels,
-hyper-parameters and output maps, and what is made of several of them.
+hyper-parameters and output maps, what is made of several of them, and models that adjust the belief
+of another.
 May use: core, forecasts.
 Public names: below; the kernels also in :mod:`calibrant.models.kernels`.
 """

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.optimize import minimize
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize, nnls
 
 from calibrant.core import validate
 from calibrant.core.normal import squared_cdf_integral
@@ -29,8 +29,8 @@ from calibrant.models.hyperparameters import Layout
 from calibrant.models.likelihood import log_bounds, negative_log_joint
 from calibrant.models.rotation import FittedRotation, Rotation
 
-_DESCENT: Any = {"maxiter": 50, "ftol": 1e-5, "gtol": 1e-3}  # from where the last one ended
-_MOST_OUTCOMES = 300  # a fit is as many descents in n variables as there are candidates
+_DESCENT: Any = {"maxiter": 25, "ftol": 1e-4, "gtol": 1e-3}  # as for a plain process
+_MOST_OUTCOMES = 300  # each step of each descent solves a problem in n variables
 
 
 @dataclass(frozen=True)
@@ -93,26 +93,39 @@ def relaxed(process: FittedGP, threshold: float) -> FittedGP:
     above = process.v > threshold
     if not above.any():
         return process
-    kernel, noise = process.model.kernel, None
-    if process.model.noise is not None:
-        noise = process.noise_variance
-    joint = negative_log_joint(kernel, process.X, noise, process.model.priors)
-    layout = Layout.of(kernel, process.X.shape[1], noise is None)
-
-    def loss(point: FloatArray) -> tuple[float, FloatArray]:
-        v = process.v.copy()
-        v[above] = point[layout.size :]
-        value, by_theta, by_v = joint(point[: layout.size], v)
-        return value, np.concatenate([by_theta, by_v[above]])
-
-    bounds = [*log_bounds(layout.names), *[(threshold, None)] * int(above.sum())]
-    start = np.concatenate([process.theta, process.v[above]])
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_DESCENT).x
-    v = process.v.copy()
-    v[above] = np.maximum(found[layout.size :], threshold)
+    kernel, X = process.model.kernel, process.X
+    noise = None if process.model.noise is None else process.noise_variance
+    joint = negative_log_joint(kernel, X, noise, process.model.priors)
     known = replace(process.model, outputs=process.outputs)
-    at = known.at(found[: layout.size], process.X, process.outputs.inverse(process.v))
-    return replace(at, v=v)
+    y = process.outputs.inverse(process.v)
+
+    def at(theta: FloatArray) -> FittedGP:
+        plain = known.at(theta, X, y)
+        return replace(plain, v=_most_probable_values(plain.W, process.v, above, threshold))
+
+    def loss(theta: FloatArray) -> tuple[float, FloatArray]:
+        # At the best values their derivatives are zero or point out of bounds: theta's are all.
+        value, by_theta, _ = joint(theta, at(theta).v)
+        return value, by_theta
+
+    bounds = log_bounds(Layout.of(kernel, X.shape[1], noise is None).names)
+    found = minimize(
+        loss, process.theta, jac=True, method="L-BFGS-B", bounds=bounds, options=_DESCENT
+    )
+    return at(found.x)
+
+
+def _most_probable_values(
+    W: FloatArray, v: FloatArray, above: NDArray[np.bool_], threshold: float
+) -> FloatArray:
+    """Return v with those above the threshold replaced by the most probable values above it.
+
+    They minimise |W v|², W being the inverse Cholesky factor: non-negative least squares.
+    """
+    relaxed_v = np.where(above, threshold, v)
+    excess, _ = nnls(W[:, above], -W @ relaxed_v)
+    relaxed_v[above] += excess
+    return relaxed_v
 
 
 def _left_out(process: FittedGP) -> tuple[FloatArray, FloatArray]:
