@@ -170,7 +170,7 @@ def test_direction_a_timid_model_comes_out_narrower(name, count):
     assert 0.8 < (high - low) / (2 * 0.6745) < 1.3
 
 
-@pytest.mark.parametrize(("name", "count"), [case for case in STREAMS if not UNSHIFTED & {*case}])
+@pytest.mark.parametrize(("name", "count"), [s for s in STREAMS if UNSHIFTED.isdisjoint(s[:1])])
 def test_a_shifted_model_is_shifted_back(name, count):
     y = np.random.default_rng(1).standard_normal(count) + 1.0
     r = EMPTY[name].observe(Normal(np.zeros(y.size), np.ones(y.size)), y)
