@@ -48,10 +48,10 @@ METHODS: dict[str, Method] = {
     "default": Method({"recalibrator": RECALIBRATOR}, "what calibrant does if nothing is set"),
     "predecessor": Method(
         {
-            "recalibrator": GaussianRecalibrator(strength=10.0, limit=2.5),
+            "recalibrator": GaussianRecalibrator(strength=5.0, limit=2.5),
             "calibration_set": CalibrationSet(symmetric=True),
         },
-        "the default before: one scale, scores clipped at 2.5, trust worth ten outcomes",
+        "the default before: one scale, scores clipped at 2.5, trust worth five outcomes",
     ),
     "paper": Method(
         {

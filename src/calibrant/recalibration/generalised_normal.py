@@ -142,7 +142,7 @@ class LowerTail(CalibrationSet):
         # In the model's units mean_i = v_i − z_i·std_i, so that (t − mean_i)/std_i is:
         thresholds = z + (np.quantile(v, self.share) - v) / stds
         counted = stds >= self.in_doubt * stds.max()
-        return CensoredLog(z[counted], thresholds[counted])
+        return CensoredLog(z[counted], thresholds=thresholds[counted])
 
 
 @dataclass(frozen=True)
