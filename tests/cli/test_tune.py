@@ -96,6 +96,13 @@ def test_a_program_that_always_fails_stops_early(tmp_path, monkeypatch):
     assert len(the_study(tmp_path).trials) == 5
 
 
+def test_the_storage_may_come_from_the_environment_and_no_password_is_shown(job, monkeypatch):
+    monkeypatch.setenv("CALIBRANT_STORAGE", "postgresql+psycopg2://me:s3cret@127.0.0.1:1/db")
+    result = runner.invoke(app, job("--trials", "2"))
+    assert result.exit_code == 1
+    assert "postgresql+psycopg2://me:***@127.0.0.1:1/db" in result.output.replace("\n", "")
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [

@@ -73,6 +73,27 @@ def test_trials_that_repeat_others():
     assert optuna_private.begun_again(optuna.create_trial(value=1.0)) == []
 
 
+def test_a_trial_that_takes_the_place_of_a_dead_workers():
+    notes = optuna_private.as_repetition({"a": 1}, 7)
+    trial = optuna.create_trial(value=1.0)
+    optuna_private.set_notes(trial, notes)
+    assert optuna_private.notes(trial) == notes
+    assert optuna_private.begun_again(trial) == [7]
+    optuna_private.set_notes(trial, optuna_private.as_repetition(notes, 9))
+    assert optuna_private.begun_again(trial) == [7, 9]
+    stale = optuna.storages.RetryHeartbeatStaleTrialCallback
+    with pytest.warns(optuna.exceptions.ExperimentalWarning):
+        assert stale.retried_trial_number(trial) == 7
+
+
+def test_storages_with_and_without_heartbeats(study, tmp_path):
+    assert not optuna_private.has_heartbeats(study)
+    storage = calibrant.open_storage(f"sqlite:///{tmp_path / 'other.db'}")
+    assert optuna_private.has_heartbeats(optuna.create_study(storage=storage))
+    database = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'third.db'}")
+    assert type(optuna_private.cached(database)).__name__ == "_CachedStorage"
+
+
 def test_values_of_a_distribution():
     assert optuna_private.contains(FloatDistribution(0, 1, step=0.25), 0.75)
     assert not optuna_private.contains(FloatDistribution(0, 1, step=0.25), 0.7)

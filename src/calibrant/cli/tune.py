@@ -22,7 +22,7 @@ from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.review import review
 from calibrant.studies.runner import evaluated
 from calibrant.studies.space_text import describe, parse_parameter, parse_space
-from calibrant.studies.storage import StorageLost, save_rescued
+from calibrant.studies.storage import StorageLost, hidden, save_rescued
 
 
 def tune(
@@ -44,7 +44,12 @@ def tune(
     trials: Annotated[int, typer.Option(help="Total evaluations of the study.")] = 50,
     jobs: Annotated[int, typer.Option(help="Programs to run at the same time.")] = 1,
     storage: Annotated[
-        str, typer.Option(help="Where the study is stored; run the same again to resume it.")
+        str,
+        typer.Option(
+            envvar="CALIBRANT_STORAGE",
+            help="Where the study is stored; run the same again to resume it. A password is better "
+            "given in the environment, where other users do not see it.",
+        ),
     ] = "sqlite:///calibrant.db",
     study_name: Annotated[str, typer.Option(help="Its name in the storage.")] = "calibrant",
     maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better.")] = False,
@@ -84,7 +89,7 @@ def tune(
         )
         _print_space(space)
         if evaluated(study):
-            console.print(f"Resuming with {evaluated(study)} evaluations in {storage}.")
+            console.print(f"Resuming with {evaluated(study)} evaluations in {hidden(storage)}.")
         with live_table(study, trials, console) as listener:
             interrupted = tune_command(command, space, study, trials, jobs, listener)
         if interrupted and not study.get_trials(states=(TrialState.COMPLETE,)):

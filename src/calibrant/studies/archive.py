@@ -28,6 +28,7 @@ from calibrant.search.history import History
 from calibrant.search.step import Suggestion
 from calibrant.studies import optuna_private
 from calibrant.studies.space import Internal, Space, conditions, union
+from calibrant.studies.steady import BEAT
 
 _KEY = "calibrant:suggestion"  # of the system attribute that holds a suggestion
 _RECENT = 5  # trials without a parameter after which it is given up
@@ -346,9 +347,12 @@ def running_points(
     setting again.
     """
     limit = np.inf if longest is None else max(_LONGER * longest, _SLACK)
+    beating = optuna_private.has_heartbeats(study)
     points = []
     for trial in optuna_private.every_trial(study, (TrialState.RUNNING,)):
-        if trial.number == but or time.time() - _time(trial.datetime_start) > limit:
+        alive = beating and optuna_private.trial_note(trial, BEAT) is not None
+        old = time.time() - _time(trial.datetime_start) > limit
+        if trial.number == but or (old and not alive):
             continue
         suggestion = stored(trial)
         params = {**(suggestion.params if suggestion else {}), **internal_params(trial)}

@@ -12,16 +12,34 @@ from collections.abc import Mapping
 from typing import Any
 
 from optuna.distributions import BaseDistribution
-from optuna.storages import BaseStorage
+from optuna.storages import BaseStorage, get_storage
+from optuna.storages._heartbeat import BaseHeartbeat, is_heartbeat_enabled
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 TRIED_WITH = ("5.0.0",)  # versions of Optuna
 
+Heartbeat = BaseHeartbeat  # what makes Optuna's loop renew heartbeats, and look for dead workers
+
 
 def storage_of(study: Study) -> tuple[BaseStorage, int]:
     """Return where a study is kept, and its id there."""
     return study._storage, study._study_id
+
+
+def cached(storage: BaseStorage) -> BaseStorage:
+    """Return a storage with Optuna's cache of finished trials, where it has one for its kind."""
+    return get_storage(storage)
+
+
+def has_heartbeats(study: Study) -> bool:
+    """Return whether a study's storage takes note of workers that die."""
+    return is_heartbeat_enabled(study._storage)
+
+
+def trial_id(trial: FrozenTrial) -> int:
+    """Return a trial's id, by which its storage knows it."""
+    return trial._trial_id
 
 
 def every_trial(study: Study, states: tuple[TrialState, ...] | None = None) -> list[FrozenTrial]:
@@ -57,6 +75,22 @@ def note_trial(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
 def notes_of(study: Study, trial: Trial) -> dict[str, Any]:
     """Return all that Optuna and the sampler have noted about a running trial."""
     return dict(study._storage.get_trial_system_attrs(trial._trial_id))
+
+
+def notes(trial: FrozenTrial) -> dict[str, Any]:
+    """Return all that Optuna and the sampler have noted about a trial."""
+    return dict(trial.system_attrs)
+
+
+def set_notes(trial: FrozenTrial, notes: Mapping[str, Any]) -> None:
+    """Replace the notes of a trial that is not stored yet."""
+    trial.system_attrs = dict(notes)
+
+
+def as_repetition(notes: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """Return the notes of a trial that takes the place of a dead worker's."""
+    repeats = [*notes.get("retry_history", ()), number]
+    return {**notes, "failed_trial": notes.get("failed_trial", number), "retry_history": repeats}
 
 
 def fixed_params(trial: FrozenTrial) -> dict[str, Any]:

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import itertools
+import os
+import random
 import re
+import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import optuna
 from optuna.exceptions import ExperimentalWarning, StorageInternalError
-from optuna.storages import BaseStorage, RDBStorage, RetryHeartbeatStaleTrialCallback
+from optuna.storages import BaseStorage, GrpcStorageProxy, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study
 from optuna.trial import FrozenTrial
+
+from calibrant.core import validate
+from calibrant.studies import optuna_private
+from calibrant.studies.steady import SteadyStorage
 
 _SCHEMA = "{SCHEMA_VERSION}"
 _HEARTBEAT = 60  # seconds between a worker's heartbeats
 _GRACE = 180  # seconds without a heartbeat after which another worker takes over the trial
-_RETRIES = 3  # of a trial whose worker died, because the setting itself may kill workers
+_PATIENCE = 300.0  # seconds: a database is restarted, a network put right
 _SQLITE_WAIT = 60  # seconds to wait for another process to finish writing to SQLite
+_CONNECT_WAIT = 10  # seconds to wait for a server that does not answer
+_STARTS = 12  # attempts at an empty database that others are setting up
+_RACE = re.compile(r"already exists|duplicate key|UNIQUE constraint|concurrently|deadlock|locked")
 
 
 class StorageLost(RuntimeError):
@@ -29,31 +41,132 @@ class StorageLost(RuntimeError):
         self.study = study
 
 
-def open_storage(storage: str | BaseStorage | None) -> BaseStorage | None:
-    """Return the storage of a URL, set up so that trials of killed workers are retried."""
+def open_storage(
+    storage: str | BaseStorage | None,
+    *,
+    heartbeat: int | None = None,
+    patience: float | None = None,
+) -> BaseStorage | None:
+    """Return the storage of a URL, one that outlives outages and workers that are killed.
+
+    >>> from calibrant import open_storage
+    >>> import optuna, calibrant
+    >>> study = optuna.create_study(
+    ...     storage=open_storage("sqlite:///:memory:"), sampler=calibrant.CalibratedSampler()
+    ... )
+
+    Workers renew the heartbeats of their trials, and take over the trials of those that have died;
+    an operation that fails while the storage is away is tried again.
+
+    Args:
+        storage: ``sqlite:///study.db``, ``postgresql://user@host/name`` or another database that
+            SQLAlchemy knows, ``journal:///study.log`` for a file on a disk that machines share, or
+            ``grpc://host:port`` for Optuna's proxy. Anything but a URL is returned as it is.
+        heartbeat: seconds between two heartbeats, by default 60. After three times as long without
+            one, a trial is taken over by another worker.
+        patience: seconds for which operations are tried again, by default 300.
+    """
     if not isinstance(storage, str):
         return storage
-    if "://" not in storage:
+    kind, separator, rest = storage.partition("://")
+    if not separator:
         raise ValueError(
             f"`storage` must be a URL such as sqlite:///study.db, but got {storage!r}."
         )
-    parts = storage.split(_SCHEMA)  # Optuna fills this in; all other braces belong to the path
-    options = {"connect_args": {"timeout": _SQLITE_WAIT}} if storage.startswith("sqlite") else {}
+    beat = _HEARTBEAT if heartbeat is None else validate.at_least("heartbeat", heartbeat, 1)
+    try:
+        match kind:
+            case "journal":
+                inside: BaseStorage = _journal(rest)
+            case "grpc":
+                inside = _proxy(rest)
+            case _:
+                inside = _database(storage)
+    except Exception as error:
+        if not _is_complaint(error):
+            raise
+        raise ValueError(f"The storage {hidden(storage)} cannot be opened: {_why(error)}") from None
+    waits = _PATIENCE if patience is None else patience
+    return SteadyStorage(inside, beat, round(beat * _GRACE / _HEARTBEAT), waits)
+
+
+def hidden(url: str) -> str:
+    """Return a URL without its password, to be shown."""
+    if url.startswith(("sqlite", "journal")):
+        return url
+    shown = re.sub(r"(://[^/?#@:]*):.*@", r"\1:***@", url)
+    return re.sub(r"(password=)[^&#]*", r"\1***", shown)
+
+
+def _database(url: str) -> BaseStorage:
+    parts = url.split(_SCHEMA)  # Optuna fills this in; all other braces belong to the path
+    template = _SCHEMA.join(part.replace("{", "{{").replace("}", "}}") for part in parts)
+    options = _engine_options(url)
+    for attempt in itertools.count():
+        try:
+            return optuna_private.cached(RDBStorage(template, engine_kwargs=options))
+        except Exception as error:
+            # Several workers that find no tables all create them, and all but one fail.
+            if attempt == _STARTS or not _RACE.search(_why(error)):
+                raise
+        time.sleep(random.uniform(0.05, 0.2) * 1.5**attempt)
+    raise AssertionError("a loop without an end has ended")
+
+
+def _engine_options(url: str) -> dict[str, Any]:
+    if url.startswith("sqlite"):
+        _check_file(Path(url.partition(":///")[2].partition("?")[0]))
+        return {"connect_args": {"timeout": _SQLITE_WAIT}}
+    # One connection a process is kept, as a server has but a hundred; each is tried before use.
+    options: dict[str, Any] = {"pool_pre_ping": True, "pool_size": 1, "max_overflow": -1}
+    if re.match(r"postgresql(\+psycopg2?)?://", url):
+        options["connect_args"] = {"connect_timeout": _CONNECT_WAIT}
+    return options
+
+
+def _check_file(path: Path) -> None:
+    """Raise if a database cannot be written to; SQLite itself finds out only later."""
+    if str(path) in (".", ":memory:"):
+        return
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first.")
+    for needed in (path, path.parent):  # a journal is written beside the database
+        if needed.exists() and not os.access(needed, os.W_OK):
+            raise PermissionError(f"{needed} cannot be written to, and a study has to be.")
+
+
+def _journal(rest: str) -> BaseStorage:
+    path = Path(rest.removeprefix("/"))
+    if not path.parent.is_dir() or path.is_dir():
+        raise ValueError(f"`journal:///{path}` must name a file in a folder that exists.")
+    return JournalStorage(JournalFileBackend(str(path)))
+
+
+def _proxy(rest: str) -> BaseStorage:
+    host, _, port = rest.strip("/").rpartition(":")
+    if not host or not port.isdigit():
+        raise ValueError(f"A proxy is written grpc://host:port, not {hidden(f'grpc://{rest}')}.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        proxy = GrpcStorageProxy(host=host, port=int(port))
+    proxy.wait_server_ready(timeout=_CONNECT_WAIT)
+    return proxy
+
+
+def _is_complaint(error: Exception) -> bool:
+    """Return whether an error is about the storage, and not about the code that opens it."""
     from sqlalchemy.exc import SQLAlchemyError
 
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ExperimentalWarning)  # heartbeats, since Optuna 2.5
-            return RDBStorage(
-                _SCHEMA.join(part.replace("{", "{{").replace("}", "}}") for part in parts),
-                engine_kwargs=options,
-                heartbeat_interval=_HEARTBEAT,
-                grace_period=_GRACE,
-                heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(max_retry=_RETRIES),
-            )
-    except (SQLAlchemyError, ImportError) as error:
-        reason = str(error.__cause__ or error).strip().splitlines()[0]
-        raise ValueError(f"The storage {storage} cannot be opened: {reason}") from error
+    kinds = (SQLAlchemyError, StorageInternalError, ImportError, OSError, RuntimeError, ValueError)
+    return isinstance(error, kinds)
+
+
+def _why(error: BaseException) -> str:
+    """Return the reason of an error in one line."""
+    behind = error.__cause__ or error
+    if isinstance(behind, ImportError) and behind.name:
+        return f"it needs the package that holds `{behind.name}`; install it with pip."
+    return (str(behind).strip() or type(behind).__name__).splitlines()[0]
 
 
 def lost(study: Study, error: BaseException) -> BaseException | None:
