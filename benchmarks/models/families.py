@@ -97,6 +97,7 @@ def _networks(name: str) -> Callable[[], Any]:
 FAMILIES: dict[str, Callable[[], Any]] = {
     "the default: processes in turns": lambda: MODEL,
     "Gaussian process": GaussianProcess,
+    "Gaussian process, maximum likelihood": lambda: GaussianProcess(priors=None),
     "scikit-learn: Gaussian process": _sklearn(_process),
     "scikit-learn: Bayesian ridge, quadratic": _sklearn(_ridge),
     "scikit-learn: random forest": _sklearn(lambda sklearn: sklearn.Forest()),
@@ -169,14 +170,13 @@ def _botorch(
     from gpytorch.mlls import ExactMarginalLogLikelihood
 
     from calibrant.bridges.botorch import CalibratedLogExpectedImprovement, CalibratedModel
-    from calibrant.recalibration import LeaderRecalibrator
 
     inputs, targets = torch.from_numpy(X), torch.from_numpy(-y[:, None])
     model = SingleTaskGP(inputs, targets)
     fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
     best = targets.max().item()
     if calibrated:
-        ours = CalibratedModel.from_leave_one_out(model, LeaderRecalibrator())
+        ours = CalibratedModel.from_leave_one_out(model, RECALIBRATOR)
         acquisition = CalibratedLogExpectedImprovement(ours, best_f=best)
     else:
         acquisition = LogExpectedImprovement(model, best_f=best)

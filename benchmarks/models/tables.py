@@ -28,7 +28,8 @@ from the same points.
   searches, p is Wilcoxon's.
 
 Calibration inside the acquisition is the default's: how wide forecasts should be, from leave-one-out scores (in closed form, from out-of-bag
-trees, or by ten-fold cross-validation). The BoTorch rows are BoTorch's own loop with the leader on `loo_cv` scores.
+trees, or by ten-fold cross-validation). The BoTorch rows are BoTorch's own loop with the same recalibrator
+on `loo_cv` scores.
 
 | model | problem | calibration error, raw → shown | CRPS, shown : raw | regret, raw → calibrated | better : worse | p |
 |---|---|---:|---:|---:|---:|---:|
