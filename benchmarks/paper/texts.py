@@ -94,10 +94,12 @@ TEXTS = {
         "How often a realised loss is more than r times the expected one. The theorem allows a "
         "share of 1/r in the long run; what we prove of forecasts that are calibrated online "
         "(docs/theory.md) is 1/r + guarantee/T after T steps, here 1/r + 20/T. Shares above that "
-        "are bold. On streams the loss is what an outcome lies above the forecast's median. In "
-        "searches it is the regret of the chosen point, under the forecasts of uncalibrated "
-        "searches, one after the other, before and after one online recalibrator that sees them "
-        "all (99 levels, rate 0.05). The last searches have a model that is ten times too sure."
+        "are bold. The loss is that of planning for the forecast's median: what an outcome lies "
+        "above it. Searches are uncalibrated ones, all repetitions one after the other, before and "
+        "after one online recalibrator that sees them all (99 levels, rate 0.05); the last four "
+        "have a model that is ten times too sure. With the regret of the chosen point as the loss "
+        "nothing can be learned from searches: how large it is expected to be depends on the mean "
+        "far more than on the spread, and even a model that is ten times too sure keeps the bound."
     ),
     "where": (
         "Beyond the paper: six problems, its model (*rbf*) and ours (*calibrant*), three "

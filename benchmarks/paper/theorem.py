@@ -2,8 +2,8 @@
 
 Let ℓ ≥ 0 be a loss that is monotone in the outcome. Under forecasts that are calibrated online, it
 is more than r times as large as expected in a share of at most 1/r + guarantee/T of T steps, on any
-sequence (docs/theory.md). On streams the loss is that of planning for the median: what an outcome
-lies above it. In searches it is the regret of the point that was chosen.
+sequence (docs/theory.md). The loss is that of planning for the median, what an outcome lies above
+it; in searches also the regret of the point that was chosen.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def streams() -> list[Stream]:
     return [Stream(name, *parts, _median) for name, parts in made.items()]
 
 
-def searched(name: str, records: Iterable[Record]) -> Stream:
-    """Return what uncalibrated searches forecast, one after the other; the loss is the regret."""
+def searched(name: str, records: Iterable[Record], regret: bool = False) -> Stream:
+    """Return what uncalibrated searches forecast, one after the other."""
     mean, std, y = [], [], []
     for record in records:
         raw = record["forecasts"]["raw"]
@@ -72,7 +72,7 @@ def searched(name: str, records: Iterable[Record]) -> Stream:
         y.append(outcomes)
         minimum = record["minimum"]
     forecast = Normal(np.concatenate(mean), np.concatenate(std))
-    return Stream(name, forecast, np.concatenate(y), lambda _: minimum)
+    return Stream(name, forecast, np.concatenate(y), (lambda _: minimum) if regret else _median)
 
 
 def shares(stream: Stream) -> Shares:

@@ -330,7 +330,16 @@ def test_forecasts_are_read_back_from_records():
     assert stream.y.tolist() == searches[0]["outcomes"] + searches[1]["outcomes"]
     scores = [score for one in searches for score in one["forecasts"]["raw"]["score"]]
     np.testing.assert_allclose(stream.forecast.score(stream.y), scores, rtol=1e-6, atol=1e-9)
-    assert stream.lowest(stream.forecast[0]) == searches[0]["minimum"]
+    assert stream.lowest(stream.forecast[0]) == pytest.approx(float(stream.forecast[0].mean()))
+    regret = theorem.searched("two", searches, regret=True)
+    assert regret.lowest(regret.forecast[0]) == searches[0]["minimum"]
+
+
+def test_searches_of_a_model_that_is_too_sure_break_the_bound_and_calibration_keeps_it():
+    sure = Setup("six-hump camel", model="rbf-sure", steps=20)
+    found = theorem.shares(theorem.searched("sure", [search(sure, seed) for seed in range(8)]))
+    assert np.all(found.raw[2:] > found.allowed[2:])
+    assert np.all(found.calibrated <= found.allowed)
 
 
 # ---- live LDA
