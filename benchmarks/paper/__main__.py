@@ -17,7 +17,7 @@ from benchmarks.paper.experiments import ALL, EXPERIMENTS, repetitions
 from benchmarks.paper.page import draw_pictures, write_page
 from benchmarks.paper.records import Records
 from benchmarks.paper.run import missing_data, run_missing
-from benchmarks.paper.sections import sections
+from benchmarks.paper.sections import costs, sections
 from calibrant.cli.terminal import EXIT_INTERRUPTED, console, errors, fail, progress_bar
 
 _ALL = "all"
@@ -39,8 +39,7 @@ def paper(
         typer.Option(
             "--repetitions",
             min=1,
-            help="Of each search; by default 30, on tables 200, forrester 100, "
-            "lda-live and networks 5 to 7.",
+            help="Of each search; unless given, as many as each experiment wants.",
         ),
     ] = None,
     jobs: Annotated[
@@ -65,7 +64,7 @@ def paper(
             fail(" ".join([*left_out, f"There are no results in {folder / 'results'} to show."]))
         if pictures:
             draw_pictures(written, folder)
-        page = write_page(written, folder)
+        page = write_page([*written, costs(records)], folder)
     except typer.Exit:  # a RuntimeError too, and what it had to say has been said
         raise
     except KeyboardInterrupt:

@@ -35,32 +35,37 @@ class Records:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._known = dict(self._read())
+        self._known: dict[Setup, dict[int, Record]] = {}
+        for one, record in self._read():
+            self._keep(one, record)
 
     def __contains__(self, repetition: Repetition) -> bool:
-        return repetition in self._known
+        return repetition.seed in self._known.get(repetition.setup, {})
 
     def __len__(self) -> int:
-        return len(self._known)
+        return sum(map(len, self._known.values()))
 
     def missing(self, wanted: Iterable[Repetition]) -> list[Repetition]:
         """Return those that have not been run, each once."""
-        return [one for one in dict.fromkeys(wanted) if one not in self._known]
+        return [one for one in dict.fromkeys(wanted) if one not in self]
 
     def outside(self, wanted: Iterable[Repetition]) -> list[Repetition]:
         """Return those that are of no experiment any more."""
-        known = set(wanted)
-        return [one for one in self._known if one not in known]
+        kept = set(wanted)
+        known = (Repetition(setup, seed) for setup, by in self._known.items() for seed in by)
+        return [one for one in known if one not in kept]
 
     def of(self, setup: Setup) -> dict[int, Record]:
         """Return the repetitions of a setup by their seeds."""
-        found = {r.seed: record for r, record in self._known.items() if r.setup == setup}
-        return dict(sorted(found.items()))
+        return dict(sorted(self._known.get(setup, {}).items()))
 
     def add(self, record: Record) -> None:
         """Keep a result, on disk before anything else."""
         append(self.folder / f"{file_name(record['problem'])}.jsonl", record)
-        self._known[repetition_of(record)] = record
+        self._keep(repetition_of(record), record)
+
+    def _keep(self, one: Repetition, record: Record) -> None:
+        self._known.setdefault(one.setup, {})[one.seed] = record
 
     def _read(self) -> Iterator[tuple[Repetition, Record]]:
         for path in sorted(self.folder.glob("*.jsonl")):

@@ -37,6 +37,8 @@ class Section:
     verdict: str = ""
 
 
+COSTS = "costs"  # the name of the section that no experiment has
+
 _UNSEEN = ("conformal BO", "adaptive UCB")  # their forecasts are not those of the model alone
 
 

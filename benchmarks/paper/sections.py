@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import resources
 from typing import Any
@@ -25,7 +26,15 @@ from benchmarks.paper.experiments import (
 from benchmarks.paper.metrics import compare
 from benchmarks.paper.records import Records, Runs
 from benchmarks.paper.search import explore
-from benchmarks.paper.section import Section, Table, before_after, count, present, summary
+from benchmarks.paper.section import (
+    COSTS,
+    Section,
+    Table,
+    before_after,
+    count,
+    present,
+    summary,
+)
 from benchmarks.paper.texts import text_of
 from benchmarks.paper.verdicts import both_verdicts, calibration_verdict, none_verdict, tally
 
@@ -37,6 +46,30 @@ def sections(records: Records, names: Collection[str] = tuple(EXPERIMENTS)) -> l
         if name in names and (runs := _runs(records, experiment)):
             found.append(_WRITERS[name](name, experiment, runs))
     return found
+
+
+def costs(records: Records) -> Section:
+    """Return how many repetitions there are of each experiment, what they cost, and of which code.
+
+    Searches that experiments share count in each.
+    """
+    head = ("experiment", "searches", "repetitions", "wanted", "seconds a search", "core-minutes")
+    rows, commits = [], Counter[str]()
+    for name, experiment in EXPERIMENTS.items():
+        setups = {setup for block in experiment.blocks for setup in block.rows.values()}
+        found = [known for setup in setups if (known := records.of(setup))]
+        if not found:
+            continue
+        counts = sorted({len(known) for known in found})
+        seconds = np.array([r["seconds"] for known in found for r in known.values()])
+        commits.update(r["commit"] for known in found for r in known.values())
+        few = "" if counts[0] == counts[-1] else f"{counts[0]} to "
+        cells = (str(seconds.size), f"{few}{counts[-1]}", str(experiment.repetitions))
+        rows.append((name, *cells, number(seconds.mean(), 2), number(seconds.sum() / 60.0, 1)))
+    text = (
+        f"Every search carries the commit of the code that made it: {', '.join(sorted(commits))}."
+    )
+    return Section(COSTS, "What was run", text, [Table(head, rows)])
 
 
 def _runs(records: Records, experiment: Experiment) -> dict[str, Runs]:

@@ -189,6 +189,19 @@ def test_numbers_of_the_page_are_those_of_the_records(small, tmp_path):
         assert shown[label][3].startswith(number(float(np.mean(ends))))
 
 
+def test_what_was_run_is_on_the_page(small, tmp_path):
+    records = Records(tmp_path / "results")
+    run_missing(records, list(experiments.repetitions("benchmarks", 1)))
+    section = sections.costs(records)
+    (row,) = section.tables[0].rows
+    assert row[:4] == ("benchmarks", "2", "1", "2")
+    (stored,) = records.of(TINY).values()
+    assert str(stored["commit"]) in section.text
+    page = markdown([section])
+    assert "## costs: What was run" in page
+    assert "| costs" not in page  # it has no verdict
+
+
 def test_printed_numbers_are_found_and_absent_ones_are_none():
     assert sections.printed("table1", "forrester", "calibrated") == [-4.983, 0.894, 1, 0.8187]
     assert sections.printed("sensitivity", "kernel", "linear")[1] == 0.5221
