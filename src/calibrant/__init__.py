@@ -59,7 +59,11 @@ _HOMES = {
     "Cube": "core",
     "Optimizer": "search",
     # decisions about studies, and pages of them
+    "CalibratedPruner": "decisions",
+    "Outlook": "decisions",
+    "StopWhen": "decisions",
     "importance": "decisions",
+    "outlook": "decisions",
     "report": "reporting",
     # studies
     "CalibratedSampler": "studies",
@@ -89,7 +93,11 @@ if TYPE_CHECKING:  # the same table for type checkers; a test holds the two toge
     from calibrant import test_functions as test_functions
     from calibrant.core import Axis as Axis
     from calibrant.core import Cube as Cube
+    from calibrant.decisions import CalibratedPruner as CalibratedPruner
+    from calibrant.decisions import Outlook as Outlook
+    from calibrant.decisions import StopWhen as StopWhen
     from calibrant.decisions import importance as importance
+    from calibrant.decisions import outlook as outlook
     from calibrant.evaluation import Replay as Replay
     from calibrant.evaluation import figures as figures
     from calibrant.evaluation import metrics as metrics

@@ -107,3 +107,16 @@ def test_a_line_of_poor_coverage_ends_inside_the_picture():
     assert low < trace(figure, "raw").y[-1] < high
     usual = figures.coverage_over_time({"raw": [0, 1, 1, 1, 1, 0, 1, 1]}, 0.8)
     assert usual.layout.yaxis.range[0] == pytest.approx(0.4)
+
+
+def test_the_fan_starts_at_the_best_and_is_nested():
+    best, levels = [3.0, 2.0, 2.0], [0.1, 0.5, 0.9]
+    ahead = np.array([[1.5, 1.9, 2.0], [1.0, 1.8, 2.0]])
+    figure = figures.fan(best, ahead, levels, delta=0.5)
+    named = {trace.name: trace for trace in figure.data if trace.name}
+    assert list(named) == ["80% of cases", "median", "best so far"]
+    np.testing.assert_allclose(named["median"].y, [2.0, 1.9, 1.8])
+    np.testing.assert_allclose(named["median"].x, [3, 4, 5])
+    assert figure.layout.shapes[0].y0 == 1.5
+    with pytest.raises(ValueError, match="a column per level"):
+        figures.fan(best, ahead, [0.1, 0.9])

@@ -8,6 +8,7 @@ import typer
 
 import calibrant
 from calibrant.cli.demo import demo
+from calibrant.cli.outlook import outlook
 from calibrant.cli.recalibrate import recalibrate
 from calibrant.cli.report import report
 from calibrant.cli.terminal import console
@@ -22,6 +23,7 @@ app = typer.Typer(
 
 
 app.command()(tune)
+app.command()(outlook)
 app.command()(report)
 app.command()(recalibrate)
 app.command()(demo)

@@ -15,12 +15,14 @@ from optuna.trial import TrialState
 
 from calibrant.cli.live_table import live_table, print_review
 from calibrant.cli.terminal import EXIT_INTERRUPTED, check_writable, console, errors, fail
+from calibrant.decisions import StopWhen
+from calibrant.decisions.outlook import TRIALS
 from calibrant.reporting import report as write_report
 from calibrant.studies.job import same_job
 from calibrant.studies.minimize import open_study, tune_command
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.review import review
-from calibrant.studies.runner import evaluated
+from calibrant.studies.runner import both, evaluated
 from calibrant.studies.space_text import describe, parse_parameter, parse_space
 from calibrant.studies.storage import StorageLost, hidden, save_rescued
 
@@ -69,6 +71,16 @@ def tune(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of all random choices.")] = None,
     report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
+    stop_below: Annotated[
+        float | None,
+        typer.Option(help="Stop when an improvement is less probable than this, such as 0.05."),
+    ] = None,
+    min_gain: Annotated[
+        float | None, typer.Option(help="The improvement that --stop-below asks about.")
+    ] = None,
+    look_ahead: Annotated[
+        int, typer.Option(help="Within how many more trials, for --stop-below.")
+    ] = TRIALS,
 ) -> None:
     """Tune any program: minimise the last number that it prints.
 
@@ -79,6 +91,7 @@ def tune(
         space = parse_space(dict(_parse_parameters(param)))
         command.check(list(space), jobs)
         check_writable(report)
+        stop = _stop(stop_below, min_gain, look_ahead)
         direction = "maximize" if maximize else "minimize"
         study = open_study(space, storage, study_name, direction, seed=seed)
         same_job(
@@ -91,9 +104,11 @@ def tune(
         if evaluated(study):
             console.print(f"Resuming with {evaluated(study)} evaluations in {hidden(storage)}.")
         with live_table(study, trials, console) as listener:
-            interrupted = tune_command(command, space, study, trials, jobs, listener)
+            interrupted = tune_command(command, space, study, trials, jobs, both(listener, stop))
         if interrupted and not study.get_trials(states=(TrialState.COMPLETE,)):
             raise typer.Exit(EXIT_INTERRUPTED)
+        if stop is not None and stop.reason is not None:
+            console.print(stop.reason, soft_wrap=True)
         finish(study, report, f"Tuning {' '.join(program)}")
         if interrupted:
             raise typer.Exit(EXIT_INTERRUPTED)
@@ -101,6 +116,12 @@ def tune(
         fail(f"{error} {_save(error)}")
     except (ValueError, TypeError, OSError, CommandFailed) as error:
         fail(str(error))
+
+
+def _stop(below: float | None, min_gain: float | None, look_ahead: int) -> StopWhen | None:
+    if below is None and min_gain is not None:
+        raise ValueError("--min-gain belongs to --stop-below: give both, or neither.")
+    return None if below is None else StopWhen(below, min_gain, look_ahead)
 
 
 def _print_space(space: Mapping[str, BaseDistribution]) -> None:

@@ -8,10 +8,17 @@ Public names: below.
 
 from calibrant.decisions.belief import Quantity, StudyBelief, believe
 from calibrant.decisions.importance import importance
+from calibrant.decisions.outlook import Outlook, outlook
+from calibrant.decisions.pruning import CalibratedPruner
+from calibrant.decisions.stopping import StopWhen
 
 __all__ = [
+    "CalibratedPruner",
+    "Outlook",
     "Quantity",
+    "StopWhen",
     "StudyBelief",
     "believe",
     "importance",
+    "outlook",
 ]

@@ -17,6 +17,7 @@ from calibrant.evaluation.metrics import reliability as reliability_curve
 __all__ = [
     "convergence",
     "coverage_over_time",
+    "fan",
     "intervals",
     "pit_histogram",
     "reliability",
@@ -158,6 +159,45 @@ def convergence(values: ArrayLike, best_so_far: ArrayLike) -> go.Figure:
         x=x, y=best, mode="lines", name="best so far",
         line={"color": PALETTE[1], "width": 2.5, "shape": "hv"},
     )  # fmt: skip
+    return figure
+
+
+def fan(
+    best_so_far: ArrayLike, ahead: ArrayLike, levels: ArrayLike, delta: float | None = None
+) -> go.Figure:
+    """Draw the best value of a search so far, and a fan of what it will be.
+
+    Args:
+        best_so_far: after each trial.
+        ahead: quantiles of the best value after 1, 2, … more trials, (trials, levels).
+        levels: their levels, symmetric about one half.
+        delta: an improvement to mark, in the direction in which the fan opens.
+    """
+    best = validate.finite("best_so_far", np.atleast_1d(np.asarray(best_so_far, dtype=float)))
+    ahead, levels = validate.finite("ahead", ahead), validate.levels_grid(levels)
+    if best.ndim != 1 or not best.size or ahead.ndim != 2 or ahead.shape[1] != levels.size:
+        raise ValueError(
+            "`best_so_far` must be 1-D and not empty, and `ahead` have a column per level, but got "
+            f"shapes {best.shape} and {ahead.shape} for {levels.size} levels."
+        )
+    figure = _figure("trial", "best value")
+    now = best.size
+    x = np.arange(now, now + len(ahead) + 1)
+    paths = np.concatenate([np.full((1, levels.size), best[-1]), ahead])
+    for left in range(levels.size // 2):
+        label = f"{levels[-1 - left] - levels[left]:.0%} of cases"
+        _add_band(figure, x, paths[:, left], paths[:, -1 - left], "rgba(0, 114, 178, 0.18)", label)
+    figure.add_scatter(
+        x=x, y=paths[:, levels.size // 2], mode="lines", name="median",
+        line={"color": PALETTE[1], "width": 2, "dash": "dot"},
+    )  # fmt: skip
+    figure.add_scatter(
+        x=np.arange(1, now + 1), y=best, mode="lines", name="best so far",
+        line={"color": PALETTE[1], "width": 2.5, "shape": "hv"},
+    )  # fmt: skip
+    if delta is not None:
+        better = float(np.sign(paths[-1, 0] - best[-1]))
+        figure.add_hline(y=best[-1] + better * delta, line={"color": _LINE, "dash": "dot"})
     return figure
 
 

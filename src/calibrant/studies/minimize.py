@@ -26,7 +26,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from calibrant.studies.archive import INTERRUPTED
 from calibrant.studies.job import same_job
 from calibrant.studies.program import Command, CommandFailed
-from calibrant.studies.runner import ERROR_KEY, Listener, evaluated, quiet_optuna, run
+from calibrant.studies.runner import ERROR_KEY, Listener, both, evaluated, quiet_optuna, run
 from calibrant.studies.sampler import CalibratedSampler
 from calibrant.studies.space_text import describe, parse_space
 from calibrant.studies.storage import open_storage
@@ -44,6 +44,7 @@ def minimize(
     timeout: float | None = None,
     sampler: BaseSampler | None = None,
     progress: bool = True,
+    stop: Listener | None = None,
 ) -> Study:
     """Minimise a function over a search space, and return the Optuna study of the search.
 
@@ -70,6 +71,8 @@ def minimize(
         sampler: a sampler to use instead of the default :class:`~calibrant.CalibratedSampler`,
             which is given the space in advance (``search_space``).
         progress: whether to show a progress bar, on a terminal.
+        stop: called with the study and each trial that has ended, and may call ``study.stop()``,
+            such as :class:`~calibrant.StopWhen`.
     """
     distributions = parse_space(space)
     study = open_study(distributions, storage, study_name, "minimize", sampler, seed)
@@ -79,7 +82,7 @@ def minimize(
         return objective(suggest(trial, distributions))
 
     with _progress_bar(study, n_trials) if progress else nullcontext() as show:
-        run(study, evaluate, n_trials, n_jobs, timeout, show)
+        run(study, evaluate, n_trials, n_jobs, timeout, both(show, stop))
     return study
 
 

@@ -26,6 +26,18 @@ _GIVE_UP = 5  # exceptions in a run without any success: the objective is broken
 Listener = Callable[[Study, FrozenTrial], None]
 
 
+def both(one: Listener | None, other: Listener | None) -> Listener | None:
+    """Return what calls both listeners, the first one first."""
+    if one is None or other is None:
+        return one or other
+
+    def listen(study: Study, trial: FrozenTrial) -> None:
+        one(study, trial)
+        other(study, trial)
+
+    return listen
+
+
 def evaluated(study: Study) -> int:
     """Return the number of finished trials, without those that are no evaluations (``cut_off``)."""
     finished = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)

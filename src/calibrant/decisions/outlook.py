@@ -1,0 +1,189 @@
+"""Is it worth going on? What a study's best value will be after more trials.
+
+    study ──▶ outcomes in order ──▶ progress (a few numbers without units) ──▶ gains (learned)
+          ──▶ outlook: probabilities and a fan, in the user's sign and units
+
+Only the outcomes are read, so that an outlook takes milliseconds and works on any study, whoever
+sampled it. It is about the best value as observed: under noise, luck counts as a gain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from optuna.study import Study
+
+from calibrant.core import validate
+from calibrant.core.typing import FloatArray
+from calibrant.core.words import count, number, percent
+from calibrant.decisions.gains import exceedance, expected_gains, gain_quantiles
+from calibrant.decisions.progress import progress
+from calibrant.studies.archive import Archive, Record, signs
+
+LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # of the fan: from best to worst
+TRIALS = 20  # to look ahead, unless said
+MOST_TRIALS = 100  # to look ahead: searches that it was learned from were no longer
+LEAST_OUTCOMES = 5  # fewer say nothing about a search
+_WORTH_HAVING = 0.1  # of the unit: the improvement asked about, unless said
+_NEARLY_ALL = 0.9  # of what is expected to be gained
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What the next trials of a study are expected to bring.
+
+    Args:
+        so_far: the best value after each finished trial.
+        trials: how many more are looked ahead.
+        delta: the improvement asked about.
+        probability: that the best value improves by at least ``delta`` within ``trials``.
+        levels: the levels of the fan's quantiles.
+        fan: the best value after 1, 2, … trials, (trials, levels); the first columns are better.
+        gains: by how much it is expected to improve within 1, 2, … trials.
+        unit: the interquartile range of outcomes so far, which gains are measured by.
+    """
+
+    so_far: FloatArray
+    trials: int
+    delta: float
+    probability: float
+    levels: FloatArray
+    fan: FloatArray
+    gains: FloatArray
+    unit: float
+    _state: FloatArray = field(repr=False)
+
+    @property
+    def best(self) -> float:
+        """The best value so far."""
+        return float(self.so_far[-1])
+
+    @property
+    def finished(self) -> int:
+        """How many trials have finished."""
+        return self.so_far.size
+
+    def chance(self, delta: float, trials: int | None = None) -> float:
+        """Return the probability of improving by at least ``delta``, within fewer trials if given.
+
+        With 0, of any improvement.
+        """
+        validate.not_negative("delta", delta)
+        trials = self.trials if trials is None else validate.at_least("trials", trials, 1)
+        return _chance(self._state, self.unit, delta, min(trials, MOST_TRIALS))
+
+    @property
+    def trials_needed(self) -> int:
+        """The trials that bring 90 % of what is expected to be gained within all of them."""
+        return 1 + int(np.argmax(self.gains >= _NEARLY_ALL * self.gains[-1]))
+
+    def sentences(self) -> list[str]:
+        """Return the outlook in words."""
+        at = {p: column for column, p in enumerate(self.levels.tolist())}
+        middle, good = (number(float(self.fan[-1, at[p]])) for p in (0.5, 0.1))
+        return [
+            f"Best so far: {number(self.best)}, after {count(self.finished, 'trial')}.",
+            f"Within {count(self.trials, 'more trial')} it improves by at least "
+            f"{number(self.delta)} with a probability of {percent(self.probability)}, and at all "
+            f"with {percent(self.chance(0.0))}.",
+            f"It is then {middle} (median); in one case of ten, {good} or better. "
+            f"{count(self.trials_needed, 'trial')} would bring 90 % of the gain expected.",
+        ]
+
+    def figure(self) -> Any:
+        """Draw the best value so far and the fan (:func:`calibrant.figures.fan`)."""
+        from calibrant.evaluation.figures import fan  # loads plotly
+
+        return fan(self.so_far, self.fan, self.levels, self.delta)
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+
+def outlook(study: Study, trials: int = TRIALS, delta: float | None = None) -> Outlook:
+    """Return what more trials of a study are expected to bring, with calibrated probabilities.
+
+    >>> import calibrant
+    >>> study = calibrant.minimize(lambda p: p["x"] ** 2, {"x": (-1.0, 2.0)}, n_trials=15, seed=0)
+    >>> ahead = calibrant.outlook(study, trials=10, delta=0.1)
+    >>> ahead.probability < 0.5
+    True
+
+    It is learned from how other searches went on that looked the same: see ``benchmarks/decisions``
+    for how true it is.
+
+    Args:
+        study: a study with one objective, made by any sampler.
+        trials: how many more trials to look ahead, at most 100.
+        delta: the improvement to ask about, in units of the objective; by default a tenth of the
+            interquartile range of outcomes so far.
+
+    Raises:
+        ValueError: if the study has several objectives, or fewer than five trials have finished,
+            or none of them with a value that meets all constraints.
+    """
+    if not 1 <= validate.whole("trials", trials) <= MOST_TRIALS:
+        raise ValueError(f"`1 <= trials <= {MOST_TRIALS}` must hold, but got trials={trials}.")
+    if delta is not None:
+        validate.not_negative("delta", delta)
+    (sign,), y, dim = signs(_single(study)), *_outcomes(study)
+    now = progress(y, dim)
+    asked = _WORTH_HAVING * now.unit if delta is None else float(delta)
+    ahead = np.arange(1, trials + 1)
+    with np.errstate(over="ignore"):  # beside 1e308, a gain may be none
+        fan = now.best - now.unit * gain_quantiles(now.features, ahead, 1.0 - np.array(LEVELS))
+        gains = now.unit * expected_gains(now.features, ahead)
+    return Outlook(
+        so_far=sign * np.minimum.accumulate(y),
+        trials=trials,
+        delta=asked,
+        probability=_chance(now.features, now.unit, asked, trials),
+        levels=np.array(LEVELS),
+        fan=sign * np.maximum(fan, -np.finfo(float).max),
+        gains=gains,
+        unit=now.unit,
+        _state=now.features,
+    )
+
+
+def _chance(features: FloatArray, unit: float, delta: float, trials: int) -> float:
+    # Where all outcomes are equal, nothing is known about the size of gains: any may be enough.
+    gain = delta / unit if unit > 0.0 else 0.0
+    return float(exceedance(features, [trials], [gain])[0, 0])
+
+
+def _single(study: Study) -> Study:
+    if len(study.directions) != 1:
+        raise ValueError(
+            f"An outlook needs a single objective, but the study has {len(study.directions)}; look "
+            "at one of them in a study of its own, or at a weighted sum."
+        )
+    return study
+
+
+def _outcomes(study: Study) -> tuple[FloatArray, int]:
+    """Return the outcomes to be minimised, in the order in which they came, and the dimension.
+
+    A trial that failed, was pruned or breaks a constraint gained nothing: it counts as the worst.
+    """
+    archive = Archive()
+    archive.update(study)
+    values = np.array([_value(record) for record in archive.records.values()])
+    known = values[np.isfinite(values)]
+    if not known.size:
+        raise ValueError(
+            "An outlook needs a finished trial with a finite value that meets all constraints, but "
+            "the study has none."
+        )
+    if values.size < LEAST_OUTCOMES:
+        raise ValueError(
+            f"An outlook needs {LEAST_OUTCOMES} finished trials, but the study has {values.size}."
+        )
+    return np.where(np.isfinite(values), values, known.max()), len(archive.search_space())
+
+
+def _value(record: Record) -> float:
+    broken = any(limit > 0.0 for limit in record.constraints.values())
+    return float("nan") if record.values is None or broken else float(record.values[0])
