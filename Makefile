@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble test-torch figures clean
+.PHONY: demo test test-all mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble calibrated test-torch figures clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -101,6 +101,10 @@ models: .venv-torch/.installed  ## families of models, raw and calibrated: what 
 trouble: .venv-peers/own/.installed  ## failures, pruning, penalties, several objectives: what is missing, and its page (two hours)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.trouble.run
 	.venv-peers/own/bin/python -m benchmarks.trouble.tables
+
+calibrated: .venv-peers/own/.installed  ## ways to calibrate, on two controls and on tasks: what is missing, and its page (hours)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.calibrated.run
+	.venv-peers/own/bin/python -m benchmarks.calibrated.tables
 
 large: $(VENV)/.test-installed  ## searches with thousands of outcomes: what is missing, and its page (an hour)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.large.run

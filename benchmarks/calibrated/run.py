@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -22,12 +21,11 @@ from benchmarks.calibrated.methods import METHODS
 from benchmarks.kit.lines import append, read_lines
 from benchmarks.kit.running import commit, run_missing
 from benchmarks.kit.words import file_name
+from benchmarks.peers import variants
 from benchmarks.peers.suite import HELD_OUT, TASKS
+from benchmarks.peers.variants import OptunaStudy
 from calibrant import CalibratedSampler
 from calibrant.search.defaults import MODEL
-
-sys.path.insert(0, str(Path(controls.__file__).parents[1] / "peers" / "adapters"))
-from own import OptunaStudy
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -114,14 +112,22 @@ def _study(method: str, name: str, seed: int) -> list[float]:
     return values
 
 
+# On the suite these are searches that benchmarks/peers has run: the same to the last digit.
+VARIANTS = {"raw": "raw", "predecessor": "gaussian", "default": "default"}
+
+
 def path(method: str, folder: Path = RESULTS) -> Path:
     """Return where the results of a method are."""
     return folder / f"{file_name(method)}.jsonl"
 
 
 def load(method: str, folder: Path = RESULTS) -> Iterator[dict[str, Any]]:
-    """Yield the results of a method."""
+    """Yield the results of a method, those on the suite that benchmarks/peers has included."""
     yield from read_lines(path(method, folder))
+    if method in VARIANTS:
+        for row in variants.load(VARIANTS[method]):
+            if row["task"] in SUITE:
+                yield {"method": method, "part": "suite", **row}
 
 
 def main() -> None:
@@ -145,7 +151,7 @@ def main() -> None:
         for seed in SEEDS[part][repetition : repetition + 1]
         for task in PARTS[part]
         for method in given.methods
-        if (method, part, task, seed) not in done
+        if (method, part, task, seed) not in done and not (method in VARIANTS and part == "suite")
     ]
     run_missing(
         execute, missing, lambda row: append(path(row["method"], given.folder), row), given.jobs
