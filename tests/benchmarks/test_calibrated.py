@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from benchmarks.calibrated import controls
+from benchmarks.calibrated import controls, run, tables
 from benchmarks.calibrated.controls import PROBLEMS, PROCESS, Misjudged, area, search, too_smooth
+from benchmarks.calibrated.methods import METHODS
+from benchmarks.peers.suite import SUITE, TASKS
 from scipy.optimize import approx_fprime
 from scipy.special import ndtr
 
@@ -66,3 +68,55 @@ def test_area_of_a_known_search():
     half_way = problem.minimum + 1.0
     values = [problem.minimum + 2.0] * controls.FIRST + [half_way] * 25
     assert area(problem, values) == pytest.approx(0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_searches_with_every_kind_of_model(method, monkeypatch):
+    monkeypatch.setattr(controls, "BUDGET", 7)
+    first = {part: run.execute(method, part, "cosines", 100) for part in ("std x 0.1", "std x 1")}
+    first |= {run.TOO_SMOOTH: run.execute(method, run.TOO_SMOOTH, "cosines", 100)}
+    for row in first.values():
+        assert len(row["values"]) == 7
+        assert row["values"][:5] == first["std x 1"]["values"][:5]
+    assert len(run.execute(method, "suite", "three branches", 0)["values"]) == 7
+
+
+def test_parts_name_tasks_that_exist():
+    assert set(run.SUITE) <= set(SUITE)
+    assert len(run.SUITE) == len(set(run.SUITE)) == 24
+    assert set(run.PARTS["held out"]) <= set(TASKS)
+
+
+def stored(areas):
+    """Return a stand-in for stored results: (method, part) → areas by task and seed."""
+    return lambda method, part: areas.get((method, part), {})
+
+
+def test_differences_pair_the_same_task_and_seed(monkeypatch):
+    ours = {("a", 0): 0.5, ("a", 1): 0.7, ("b", 0): 0.1, ("b", 9): 9.0}
+    theirs = {("a", 0): 0.6, ("a", 1): 0.6, ("b", 0): 0.4}
+    known = {("tcGP", "suite"): ours, ("raw", "suite"): theirs}
+    monkeypatch.setattr(tables, "areas", stored(known))
+    change = tables.difference("tcGP", "raw", "suite")
+    assert change.count == 3
+    assert change.mean == pytest.approx(np.mean([0.0, -0.3]))
+    assert tables.difference("tcGP", "raw", "held out") is None
+
+
+def test_the_rule_for_a_new_default(monkeypatch):
+    rng = np.random.default_rng(0)
+    keys = [(task, seed) for task in ("a", "b") for seed in range(30)]
+    default = {key: float(rng.random()) for key in keys}
+    better = {key: area - 0.1 for key, area in default.items()}
+    known = {("default", part): default for part in ("suite", "held out")}
+    monkeypatch.setattr(tables, "areas", stored(known))
+    assert "met by: none. Not yet run on both: paper, tcGP" in tables.verdict()
+    known |= {("tcGP", "suite"): better, ("tcGP", "held out"): better}
+    known |= {("reGP", "suite"): better, ("reGP", "held out"): default | {("a", 0): 9.0}}
+    assert "It is met by: tcGP." in tables.verdict()
+
+
+def test_the_worst_tenth():
+    assert tables._worst(np.arange(30.0)) == pytest.approx(28.0)
+    assert tables._worst(np.array([3.0, 1.0])) == 3.0
