@@ -69,6 +69,7 @@ _HOMES = {
     "CalibratedSampler": "studies",
     "Review": "studies",
     "StorageLost": "studies",
+    "maximize": "studies",
     "minimize": "studies",
     "open_storage": "studies",
     "review": "studies",
@@ -124,6 +125,7 @@ if TYPE_CHECKING:  # the same table for type checkers; a test holds the two toge
     from calibrant.studies import CalibratedSampler as CalibratedSampler
     from calibrant.studies import Review as Review
     from calibrant.studies import StorageLost as StorageLost
+    from calibrant.studies import maximize as maximize
     from calibrant.studies import minimize as minimize
     from calibrant.studies import open_storage as open_storage
     from calibrant.studies import review as review

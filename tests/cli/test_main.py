@@ -64,7 +64,7 @@ def test_the_tuning_demo_tunes_and_writes_its_report(trials, tmp_path, monkeypat
     assert result.exit_code == 0
     found = re.search(r"Best: ([\d.]+) in trial", result.output)
     assert float(found[1]) < 58  # the default settings of the regressor give 60.9
-    assert re.search(r"held \d+ of \d+ times", result.output)
+    assert re.search(r"\d+ of \d+ intervals held", result.output)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     for heading in ("What did I get?", "Can I trust it?", "What next?", "Why?", "Everything"):
         assert heading in page

@@ -63,8 +63,9 @@ def test_it_tunes_reports_and_goes_on(job, tmp_path):
     study = the_study(tmp_path)
     assert len(study.trials) == 24
     assert study.best_value < 0.5
-    held = re.search(r"held (\d+) of (\d+) times", again.output)
+    held = re.search(r"(\d+) of (\d+) intervals held", again.output)
     assert int(held[2]) >= 10
+    assert "if evaluated again" in again.output
     assert "lr" in (tmp_path / "page.html").read_text(encoding="utf-8")
     nothing_left = runner.invoke(app, job("--trials", "24"))
     assert nothing_left.exit_code == 0
@@ -112,7 +113,7 @@ def test_the_storage_may_come_from_the_environment_and_no_password_is_shown(job,
         (["-p", "x=0..1", "--", "true", "{x}", "{y}"], "not among the parameters"),
         (["-p", "x=0..1", "--trials", "0", "--", "true", "{x}"], "n_trials >= 1"),
         (["-p", "x=0..1", "--jobs", "0", "--", "true", "{x}"], "n_jobs >= 1"),
-        (["-p", "x=0..1", "--timeout", "-1", "--", "true", "{x}"], "timeout > 0"),
+        (["-p", "x=0..1", "--trial-timeout", "-1", "--", "true", "{x}"], "trial_timeout > 0"),
         (["-p", "x=0..1", "--storage", "s.db", "--", "true", "{x}"], "must be a URL"),
         (["-p", "x=0..1", "--report", ".", "--", "true", "{x}"], "is a folder"),
         (["-p", "x=0..1", "--report", "no/r.html", "--", "true", "{x}"], "does not exist"),
@@ -126,7 +127,7 @@ def test_mistakes_are_named_before_anything_runs(options, complaint, tmp_path, m
 
 
 def test_another_job_does_not_mix_with_a_stored_one(job):
-    first = runner.invoke(app, job("--trials", "2"))
+    first = runner.invoke(app, job("--trials", "2", "--seed", "0"))  # one of them succeeds
     assert first.exit_code == 0, first.output
     other = runner.invoke(app, ["tune", "-p", "x=0..1", "--", sys.executable, "-c", "print({x})"])
     assert other.exit_code == 1
@@ -172,3 +173,40 @@ print(sys.argv[1])
     stopped = study.get_trials(states=(TrialState.FAIL,))
     assert len(stopped) == jobs
     assert all(trial.user_attrs.get(INTERRUPTED) for trial in stopped)
+
+
+def tuned(*options, code):
+    arguments = ["tune", "-p", "x=0.0..1", *options, "--", sys.executable, "-c", code, "{x}"]
+    return runner.invoke(app, arguments)
+
+
+def test_it_says_what_it_reads_and_that_all_results_are_alike(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = "import sys; print('loss', sys.argv[1], 'after 12 epochs')"
+    wrong = tuned("--trials", "6", code=code)
+    assert wrong.exit_code == 0, wrong.output
+    assert wrong.output.count('read 12 from "loss 0.') == 1
+    assert wrong.output.count("Warning: all 5 results are 12.") == 1
+    options = ["--storage", "sqlite:///other.db", "--result-regex", r"loss ([-.\d]+)"]
+    right = tuned("--trials", "6", *options, code=code)
+    assert right.exit_code == 0, right.output
+    assert "results are" not in right.output
+    assert "calibrant report sqlite:///other.db" in right.output
+    assert "--trials 12 --param x=0.0..1 --storage sqlite:///other.db" in right.output
+
+
+def test_ranges_that_may_be_meant_otherwise_are_noted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = runner.invoke(app, ["tune", "-p", "x=0..1", "--trials", "2", "--", "echo", "{x}"])
+    assert result.exit_code == 0, result.output
+    assert "Note: `x=0..1` means the integers 0 and 1" in result.output
+
+
+def test_a_time_budget_ends_the_run_and_not_the_study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = "import time; time.sleep(0.4); print(1)"
+    result = tuned("--trials", "50", "--time-budget", "1", "--logs", "kept", code=code)
+    assert result.exit_code == 0, result.output
+    assert 1 <= len(the_study(tmp_path).trials) < 20
+    assert "Go on:  calibrant tune --trials 50" in result.output
+    assert (tmp_path / "kept" / "trial-0.out").read_text() == "1\n"

@@ -3,17 +3,14 @@
 import logging
 import signal
 import threading
-from io import StringIO
 
 import numpy as np
 import optuna
 import pytest
 from optuna.storages._heartbeat import HeartbeatThread
 from optuna.trial import TrialState
-from rich.console import Console
 
 import calibrant
-from calibrant.cli.live_table import _table
 from calibrant.studies import StorageLost, open_storage, processes, review
 from calibrant.studies.archive import INTERRUPTED, Archive
 from calibrant.studies.job import same_job
@@ -392,30 +389,6 @@ def test_a_storage_with_braces_in_its_path(tmp_path):
     assert (folder / "s.db").exists()
 
 
-@pytest.mark.parametrize("width", [60, 80, 100])
-def test_the_table_of_a_running_study_fits_a_terminal(width):
-    names = ("learning_rate", "weight_decay", "dropout", "hidden_layers", "activation_scale")
-    study = optuna.create_study(sampler=calibrant.CalibratedSampler(seed=0))
-
-    def objective(trial):
-        value = sum(trial.suggest_float(name, 1e-5, 1.0) for name in names)
-        if trial.number == 1:
-            trial.set_user_attr(ERROR_KEY, "exit code 1: " + "something went wrong " * 20)
-            raise ValueError
-        return 0.123456 + trial.number + 0.0 * value
-
-    study.optimize(objective, n_trials=3, catch=ValueError)
-    console = Console(width=width, file=StringIO())
-    console.print(_table(study))
-    rows = console.file.getvalue().splitlines()
-    assert max(map(len, rows)) <= width
-    shown = [[cell.strip() for cell in row.split("│")[1:-1]] for row in rows if row[0] == "│"]
-    assert [row[0] for row in shown] == ["0", "1", "2"]
-    assert [row[2] for row in shown[::2]] == ["0.123456", "2.12346"]
-    assert shown[1][2].startswith("failed: exit code 1")
-    assert all(row[1].startswith("learning") for row in shown)
-
-
 def test_failures_of_a_broken_objective_are_forgiven(tmp_path):
     """Five failures end the run; put right, it has all of its evaluations, where it likes."""
     url = f"sqlite:///{tmp_path}/s.db"
@@ -451,3 +424,22 @@ def test_trials_copied_from_another_study_count(tmp_path):
         copied = optuna.trial.create_trial(value=value, system_attrs={"retry_history": [0, 7]})
         study.add_trial(copied)
     assert evaluated(study) == 2
+
+
+def test_maximising_is_minimising_the_other_way_round():
+    def hill(params):
+        return -((params["x"] - 2) ** 2)
+
+    study = calibrant.maximize(hill, {"x": (-10.0, 10.0)}, n_trials=12, seed=0)
+    mirrored = calibrant.minimize(lambda p: -hill(p), {"x": (-10.0, 10.0)}, n_trials=12, seed=0)
+    assert study.best_value == -mirrored.best_value
+    assert calibrant.review(study).best_value == study.best_value
+    with pytest.raises(TypeError, match="has its direction already"):
+        calibrant.maximize(hill, {"x": (0.0, 1.0)}, direction="minimize")
+    with pytest.raises(ValueError, match="direction='up'"):
+        calibrant.minimize(hill, {"x": (0.0, 1.0)}, direction="up")
+
+
+def test_a_time_budget_must_be_positive():
+    with pytest.raises(ValueError, match="time_budget > 0"):
+        calibrant.minimize(lambda p: 1.0, {"x": (0.0, 1.0)}, n_trials=2, time_budget=0)

@@ -151,7 +151,7 @@ def test_a_time_out_kills_the_program_and_its_children(tmp_path):
     start = f"subprocess.Popen([{PYTHON!r}, '-c', {child!r}])"
     code = f"import subprocess, time; {start}; time.sleep(60)"
     with pytest.raises(CommandFailed, match=r"no result after 2\.5 s"):
-        program(code, timeout=2.5).run({}, 0)
+        program(code, trial_timeout=2.5).run({}, 0)
     assert begun.exists()
     time.sleep(4.5)
     assert not ended.exists()
@@ -160,7 +160,7 @@ def test_a_time_out_kills_the_program_and_its_children(tmp_path):
 def test_a_child_left_in_the_background_holds_nothing_up():
     code = f"import subprocess; subprocess.Popen([{PYTHON!r}, '-c', 'import time; time.sleep(60)'])"
     start = time.monotonic()
-    assert program(f"{code}; print(0.5)", timeout=20).run({}, 0) == 0.5
+    assert program(f"{code}; print(0.5)", trial_timeout=20).run({}, 0) == 0.5
     assert time.monotonic() - start < 10
 
 
@@ -203,9 +203,69 @@ def test_placeholders_are_checked_before_anything_runs(tmp_path):
     Command(["{a}"]).check(["a"])  # which program it is, is part of the search
     with pytest.raises(ValueError, match="program is missing"):
         Command([]).check([])
-    with pytest.raises(ValueError, match="timeout > 0"):
-        Command(["true", "{a}"], timeout=0.0).check(["a"])
+    with pytest.raises(ValueError, match="trial_timeout > 0"):
+        Command(["true", "{a}"], trial_timeout=0.0).check(["a"])
     with pytest.raises(ValueError, match="same result file"):
         Command(["true", "{a}"], result_file="out.txt").check(["a"], jobs=2)
     Command(["true", "{a}"], result_file="out-{trial}.txt").check(["a"], jobs=2)
     assert not list(Path(tmp_path).iterdir())
+
+
+@pytest.mark.parametrize(
+    ("printed", "regex", "number"),
+    [
+        ("loss 0.482 after 12 epochs", r"loss ([-.\d]+)", 0.482),
+        ("loss 3\nloss 0.5 done 9", r"loss ([-.\d]+)", 0.5),  # the last match
+        ("a 1e-3 b", r"\d+e-\d+", 1e-3),  # no group: the match
+        ("x=\N{MINUS SIGN}2.5;", r"x=(.*?);", -2.5),
+        ("first 7\nsecond 8", r"^first (\d)", 7.0),  # lines have beginnings
+    ],
+)
+def test_a_regular_expression_says_which_number(printed, regex, number):
+    assert program(f"print({printed!r})", result_regex=regex).run({}, 0) == number
+
+
+@pytest.mark.parametrize(
+    ("regex", "complaint"),
+    [
+        ("acc ([.0-9]+)", "nothing in the program's output matches"),
+        ("loss (.*)", "is no number: '0.5 after 3'"),
+    ],
+)
+def test_a_regular_expression_that_finds_no_number(regex, complaint):
+    with pytest.raises(CommandFailed, match=complaint):
+        program("print('loss 0.5 after 3')", result_regex=regex).run({}, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"result_regex": "("}, "is not valid"),
+        ({"result_regex": "(a)(b)"}, "has 2 groups"),
+        ({"result_regex": "a", "json_field": "b"}, "not both"),
+    ],
+)
+def test_a_bad_regular_expression_is_refused_before_anything_runs(options, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        program("print(1)", **options).check([])
+
+
+def test_what_was_read_first_is_told():
+    command = program("import sys; print('loss', sys.argv[1], 'after 12 epochs')", "{a}")
+    assert command.first_reading is None
+    command.run({"a": 0.482}, 0)
+    command.run({"a": 0.5}, 1)
+    assert str(command.first_reading) == 'read 12 from "loss 0.482 after 12 epochs"'
+
+
+def test_output_is_kept_where_logs_say(tmp_path):
+    code = (
+        "import sys; print('out', 0.5); print('err', file=sys.stderr); sys.exit(int(sys.argv[1]))"
+    )
+    command = program(code, "{code}", logs=tmp_path / "a" / "b")
+    assert command.run({"code": 0}, 3) == 0.5
+    with pytest.raises(CommandFailed, match="exit code 1: err"):
+        command.run({"code": 1}, 4)
+    kept = {path.name: path.read_text() for path in (tmp_path / "a" / "b").iterdir()}
+    assert kept == {f"trial-{n}.{end}": text for n in (3, 4)
+                    for end, text in (("out", "out 0.5\n"), ("err", "err\n"))}  # fmt: skip

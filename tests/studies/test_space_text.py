@@ -1,10 +1,14 @@
 """Search spaces as people write them."""
 
+import re
+
 import numpy as np
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from calibrant.studies.space_text import parse_parameter, parse_space
+import calibrant
+from calibrant.studies.space import Space
+from calibrant.studies.space_text import describe, parse_parameter, parse_space
 
 
 @pytest.mark.parametrize(
@@ -18,11 +22,12 @@ from calibrant.studies.space_text import parse_parameter, parse_space
         ("shift=-3.5..-1", FloatDistribution(-3.5, -1.0)),
         ("act=relu,tanh", CategoricalDistribution(["relu", "tanh"])),
         ("batch=16,32,64", CategoricalDistribution([16, 32, 64])),
-        ("only=adam", CategoricalDistribution(["adam"])),
         ("model=007,1e5,1.50,1_000", CategoricalDistribution(["007", "1e5", "1.50", "1_000"])),
         ("path=../a,../b", CategoricalDistribution(["../a", "../b"])),
         ("point=3..3", IntDistribution(3, 3)),
-        (" weight_decay.first = 0.. 1 ", IntDistribution(0, 1)),
+        (" weight_decay.first = 0.. 2 ", IntDistribution(0, 2)),
+        ("model=resnet-18,resnet-50", CategoricalDistribution(["resnet-18", "resnet-50"])),
+        ("range=1-4,5-8", CategoricalDistribution(["1-4", "5-8"])),
     ],
 )
 def test_text(text, distribution):
@@ -43,7 +48,19 @@ def test_text(text, distribution):
         ("lr=a..b", "not a number"),
         ("lr=0..inf", "not a number"),
         ("lr=nan..1", "not a number"),
-        ("lr=0..1:sideways", "not a number"),
+        ("lr=0..1:sideways", "ends in `:sideways`"),
+        ("lr=1e-4..1e-1:lgo", "ends in `:lgo`; `:log` may be meant"),
+        ("lr=0..1:nan", "ends in `:nan`"),
+        ("lr=1e-4-1e-1", "`lr=1e-4..1e-1`"),
+        ("lr=1e-4:1e-1", "`lr=1e-4..1e-1`"),
+        ("lr=1e-4:1e-1:log", "`lr=1e-4..1e-1:log`"),
+        ("lr=1e-4...1e-1", "`lr=1e-4..1e-1`"),
+        ("n=1 to 8", "`n=1..8`"),
+        ("x=[0, 1]", "`x=0..1`"),
+        ("x=(-1, 1)", "`x=-1..1`"),
+        ("lr=5", "single value, which leaves nothing to choose"),
+        ("x=5..", "without one of its ends"),
+        ("x=..5", "without one of its ends"),
         ("lr=0..1:0", "step > 0"),
         ("lr=0..1:-0.1", "step > 0"),
         ("act=", "empty choice"),
@@ -55,6 +72,41 @@ def test_text(text, distribution):
 def test_mistakes_in_text(text, complaint):
     with pytest.raises(ValueError, match=complaint):
         parse_parameter(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "distribution", "warning"),
+    [
+        ("x=0..1", IntDistribution(0, 1), "write `x=0.0..1`"),
+        ("x=-1..0", IntDistribution(-1, 0), "write `x=-1.0..0`"),
+        ("only=adam", CategoricalDistribution(["adam"]), "will not be searched over"),
+        ("n=64,16,32", CategoricalDistribution([64, 16, 32]), "`n=16,32,64`"),
+    ],
+)
+def test_what_may_be_meant_otherwise_is_a_warning(text, distribution, warning):
+    with pytest.warns(UserWarning, match=re.escape(warning)):
+        assert parse_parameter(text)[1] == distribution
+
+
+def test_numbers_in_order_are_a_scale_and_other_choices_are_labels():
+    space = parse_space(
+        {"n": "16,32,64,128", "down": [9, 3, 1], "two": [1, 2], "mixed": [1, 2, "many"],
+         "odd": [3, 1, 2], "flag": [True, False], "name": ["a", "b", "c"]}
+    )  # fmt: skip
+    cube = Space(space).cube
+    labels = {name for name, axis in zip(sorted(space), cube.axes, strict=True) if axis.categorical}
+    assert labels == {"two", "mixed", "odd", "flag", "name"}
+    assert "in this order" in describe(space["n"])
+    assert "order" not in describe(space["name"])
+
+
+def test_a_scale_is_searched_as_one():
+    """A label would have to be tried to be known: the nearest of 41 is found in twelve trials."""
+    scale = [2.0 ** (k / 4) for k in range(41)]
+    study = calibrant.minimize(
+        lambda p: abs(np.log2(p["n"]) - 3.7), {"n": scale}, n_trials=12, seed=0
+    )
+    assert study.best_value < 0.3
 
 
 def test_python_values():

@@ -1,106 +1,133 @@
-"""A running study on the terminal: its latest trials, the best one, and whether intervals held."""
+"""A running study on the terminal: its latest trials with forecasts, the best, the time left."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
+from rich import box
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from calibrant.core.words import duration, interval, number, resolved
 from calibrant.studies.archive import INTERRUPTED
-from calibrant.studies.review import Review
 from calibrant.studies.runner import ERROR_KEY, Listener, evaluated
-from calibrant.studies.shown import COVERAGE
+from calibrant.studies.shown import interval_shown
 
 _ROWS = 8  # trials in the table
-_WIDEST = 32  # characters shown of a value, or of the reason why a trial failed
+_ENOUGH = 3  # trials that must have ended before the time left is estimated
 
 
 @contextmanager
-def live_table(study: Study, n_trials: int, console: Console) -> Iterator[Listener]:
+def live_table(study: Study, n_trials: int, console: Console, jobs: int = 1) -> Iterator[Listener]:
     """Show a study while it runs; without a terminal, print one line per trial."""
     bar = Progress(
-        TextColumn("trials"),
-        BarColumn(),
+        BarColumn(bar_width=None),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
         console=console,
+        expand=True,
     )
-    task = bar.add_task("", total=n_trials, completed=evaluated(study))
+    task = bar.add_task("", total=n_trials, completed=evaluated(study), left="")
     if not console.is_terminal:
         yield lambda study, trial: console.print(_line(study, trial), soft_wrap=True)
         return
 
     def picture() -> Group:  # redrawn by a timer, so that running trials are shown too
-        return Group(_table(study), bar)
+        return Group(*_picture(study, console.width), bar)
+
+    def update(study: Study, trial: FrozenTrial) -> None:
+        done = evaluated(study)
+        left = time_left(study.get_trials(deepcopy=False), n_trials - done, jobs)
+        words = "" if math.isnan(left) else f"about {duration(left)} left"
+        bar.update(task, completed=done, left=words)
 
     with Live(get_renderable=picture, console=console, refresh_per_second=2):
-        yield lambda study, trial: bar.update(task, completed=evaluated(study))
+        yield update
 
 
-def print_review(review: Review, console: Console) -> None:
-    """Print the best setting, its interval, and how often the earlier intervals held."""
-    settings = ", ".join(f"{name}={value!r}" for name, value in review.best_params.items())
-    console.print(f"Best: {review.best_value:.6g} in trial {review.best_number}")
-    console.print(f"  {settings}", soft_wrap=True)
-    if review.held.size:
-        console.print(
-            f"{COVERAGE:.0%} intervals that were given before each evaluation held "
-            f"{int(review.held.sum())} of {review.held.size} times ({review.held.mean():.0%}); "
-            f"the model's own held {review.raw_held.mean():.0%}.",
-            soft_wrap=True,
-        )
-    if review.failed:
-        console.print(f"{review.failed} trial{'s' if review.failed > 1 else ''} failed.")
+def time_left(trials: Sequence[FrozenTrial], missing: int, jobs: int) -> float:
+    """Return the seconds that the missing trials will take, by those that have ended; or NaN."""
+    took = [
+        (trial.datetime_complete - trial.datetime_start).total_seconds()
+        for trial in trials
+        if trial.datetime_complete is not None and trial.datetime_start is not None
+    ]
+    if len(took) < _ENOUGH or missing <= 0:
+        return math.nan
+    latest = took[-20:]  # settings differ, and a search moves on to others
+    return math.ceil(missing / jobs) * sum(latest) / len(latest)
 
 
-def _table(study: Study) -> Table:
+def _picture(study: Study, width: int) -> tuple[Table, Text]:
     trials = study.get_trials(deepcopy=False)
     best = _best(study, trials)
-    title = "no result yet" if best is None else f"best {best.value:.6g} (trial {best.number})"
-    table = Table("trial", "settings", "value", title=title)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, expand=True)
     # One line per trial in any case; if space is short, the settings are cut.
-    trial_column, _, value_column = table.columns
-    trial_column.no_wrap = value_column.no_wrap = True
+    table.add_column("trial", justify="right", no_wrap=True, min_width=5)
+    table.add_column("80 % forecast → value", no_wrap=True)
+    table.add_column("settings", no_wrap=True, overflow="ellipsis", ratio=1)
     started = [trial for trial in trials if trial.state != TrialState.WAITING]
     for trial in started[-_ROWS:]:
-        words = " ".join(f"{n}={_short(v)}" for n, v in trial.params.items())
-        settings = Text(words, no_wrap=True, overflow="ellipsis")
         style = "bold green" if best is not None and trial.number == best.number else ""
-        outcome = Text(_outcome(trial))
-        outcome.truncate(_WIDEST, overflow="ellipsis")
-        table.add_row(str(trial.number), settings, outcome, style=style)
-    return table
+        outcome = Text(outcome_words(study, trial), style=_style(trial))
+        outcome.truncate(width // 2, overflow="ellipsis")  # why a trial failed may be long
+        table.add_row(str(trial.number), outcome, Text(settings_words(trial.params)), style=style)
+    if best is None:
+        return table, Text("no result yet")
+    words = f"best {number(best.value or 0.0, 6)} in trial {best.number}"
+    return table, Text(f"{words}: {settings_words(best.params)}", style="bold")
 
 
 def _line(study: Study, trial: FrozenTrial) -> str:
-    settings = " ".join(f"{name}={_short(value)}" for name, value in trial.params.items())
     best = _best(study, study.get_trials(deepcopy=False))
-    so_far = "" if best is None else f" (best {best.value:.6g})"
-    return f"trial {trial.number}: {_outcome(trial)}{so_far}  {settings}"
+    so_far = "" if best is None else f" (best {number(best.value or 0.0, 6)})"
+    words = outcome_words(study, trial)
+    return f"trial {trial.number}: {words}{so_far}  {settings_words(trial.params)}"
+
+
+def outcome_words(study: Study, trial: FrozenTrial) -> str:
+    """Return what was forecast of a trial, what came out, and whether the interval held it."""
+    ends = interval_shown(study, trial)
+    before = "" if ends is None else f"{interval(*ends)} → "
+    if trial.state == TrialState.COMPLETE:
+        value = trial.value if trial.value is not None else math.nan
+        if ends is None:
+            return number(value, 6)
+        low, high = ends
+        return f"{before}{resolved(value, high - low)} {'✓' if low <= value <= high else '✗'}"
+    if trial.state == TrialState.FAIL:
+        if INTERRUPTED in trial.user_attrs:
+            return "interrupted"
+        return f"failed: {trial.user_attrs.get(ERROR_KEY, 'no finite value')}"
+    if trial.state == TrialState.RUNNING:
+        return f"{before}…" if before else "running"
+    return trial.state.name.lower()
+
+
+def settings_words(params: dict[str, Any]) -> str:
+    """Return a setting in a line, with the digits that fit."""
+    return " ".join(f"{name}={_short(value)}" for name, value in params.items())
+
+
+def _style(trial: FrozenTrial) -> str:
+    if trial.state == TrialState.RUNNING:
+        return "dim"
+    return "red" if trial.state == TrialState.FAIL else ""
 
 
 def _best(study: Study, trials: list[FrozenTrial]) -> FrozenTrial | None:
     sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     return min(complete, key=lambda trial: sign * (trial.value or 0.0), default=None)
-
-
-def _outcome(trial: FrozenTrial) -> str:
-    if trial.state == TrialState.COMPLETE:
-        return f"{trial.value:.6g}"
-    if trial.state == TrialState.FAIL:
-        if INTERRUPTED in trial.user_attrs:
-            return "interrupted"
-        return f"failed: {trial.user_attrs.get(ERROR_KEY, 'no finite value')}"
-    return trial.state.name.lower()
 
 
 def _short(value: Any) -> str:

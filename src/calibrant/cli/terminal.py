@@ -15,6 +15,11 @@ errors = Console(markup=False, highlight=False, stderr=True)
 EXIT_INTERRUPTED = 130  # the usual exit code of a program ended by Ctrl-C
 
 
+def say(words: str, style: str = "") -> None:
+    """Print prose: broken between words on a terminal, one line in a file."""
+    console.print(words, style=style, soft_wrap=not console.is_terminal)
+
+
 def progress_bar() -> Progress:
     """Return a bar that shows how many steps of how many are done, and the time left."""
     return Progress(

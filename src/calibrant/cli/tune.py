@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
@@ -11,20 +13,23 @@ from typing import Annotated
 import typer
 from optuna.distributions import BaseDistribution
 from optuna.study import Study
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
-from calibrant.cli.live_table import live_table, print_review
-from calibrant.cli.terminal import EXIT_INTERRUPTED, check_writable, console, errors, fail
+from calibrant.cli.closing import print_next, print_result
+from calibrant.cli.live_table import live_table
+from calibrant.cli.terminal import EXIT_INTERRUPTED, check_writable, console, errors, fail, say
+from calibrant.core.words import number
 from calibrant.decisions import StopWhen
 from calibrant.decisions.outlook import TRIALS
 from calibrant.reporting import report as write_report
-from calibrant.studies.job import same_job
+from calibrant.studies.job import record_run, same_job
 from calibrant.studies.minimize import open_study, tune_command
 from calibrant.studies.program import Command, CommandFailed
-from calibrant.studies.review import review
-from calibrant.studies.runner import both, evaluated
+from calibrant.studies.runner import Listener, both, evaluated
 from calibrant.studies.space_text import describe, parse_parameter, parse_space
 from calibrant.studies.storage import StorageLost, hidden, save_rescued
+
+_ALIKE = 5  # results that are all the same: then it is hardly the result that was read
 
 
 def tune(
@@ -40,7 +45,8 @@ def tune(
         typer.Option(
             "--param",
             "-p",
-            help="lr=1e-5..1e-1:log, layers=1..8, drop=0..0.5:0.1 (steps), act=relu,tanh",
+            help="lr=1e-5..1e-1:log, layers=1..8, drop=0..0.5:0.1 (steps), n=16,32,64, "
+            "act=relu,tanh",
         ),
     ],
     trials: Annotated[int, typer.Option(help="Total evaluations of the study.")] = 50,
@@ -59,6 +65,13 @@ def tune(
         str | None,
         typer.Option(help="Read this field of the JSON printed last, instead of the last number."),
     ] = None,
+    result_regex: Annotated[
+        str | None,
+        typer.Option(
+            help="Read the last match of this regular expression, or of the group in it: "
+            "'loss ([-.\\d]+)'."
+        ),
+    ] = None,
     result_file: Annotated[
         str | None,
         typer.Option(
@@ -66,8 +79,15 @@ def tune(
             "processes, apart."
         ),
     ] = None,
-    timeout: Annotated[
+    trial_timeout: Annotated[
         float | None, typer.Option(help="Seconds after which an evaluation counts as failed.")
+    ] = None,
+    time_budget: Annotated[
+        float | None,
+        typer.Option(help="Seconds after which no new evaluation starts."),
+    ] = None,
+    logs: Annotated[
+        Path | None, typer.Option(help="Folder in which the output of each trial is kept.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of all random choices.")] = None,
     report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
@@ -86,30 +106,46 @@ def tune(
 
     calibrant tune -p lr=1e-5..1e-1:log -p layers=1..8 -- python train.py --lr {lr} -n {layers}
     """
-    command = Command(program, json_field, result_file, timeout)
+    command = Command(program, json_field, result_file, trial_timeout, result_regex, logs)
     try:
-        space = parse_space(dict(_parse_parameters(param)))
+        with warnings.catch_warnings(record=True) as doubts:
+            warnings.simplefilter("always")
+            space = parse_space(dict(_parse_parameters(param)))
         command.check(list(space), jobs)
         check_writable(report)
         stop = _stop(stop_below, min_gain, look_ahead)
+        if logs is not None and logs.is_file():
+            raise ValueError(f"{logs} is a file; give the folder to keep logs in.")
         direction = "maximize" if maximize else "minimize"
         study = open_study(space, storage, study_name, direction, seed=seed)
-        same_job(
-            study,
-            parameters=sorted(space),
-            program=program,
-            result=[json_field, result_file],
-        )
+        how_read = [json_field, result_file, *([result_regex] if result_regex else [])]
+        same_job(study, parameters=sorted(space), program=program, result=how_read)
+        options = {
+            "--param": param, "--jobs": jobs if jobs > 1 else None,
+            "--storage": hidden(storage), "--study-name": study_name,
+            "--maximize": maximize, "--json-field": json_field, "--result-regex": result_regex,
+            "--result-file": result_file, "--trial-timeout": trial_timeout,
+            "--time-budget": time_budget, "--logs": logs, "--seed": seed,
+            "--stop-below": stop_below, "--min-gain": min_gain,
+            "--look-ahead": None if look_ahead == TRIALS else look_ahead,
+        }  # fmt: skip
+        record_run(study, _command_line({"--trials": trials, **options}, program), seed)
         _print_space(space)
+        for doubt in doubts:
+            say(f"Note: {doubt.message}", "yellow")
         if evaluated(study):
             console.print(f"Resuming with {evaluated(study)} evaluations in {hidden(storage)}.")
-        with live_table(study, trials, console) as listener:
-            interrupted = tune_command(command, space, study, trials, jobs, both(listener, stop))
+        with live_table(study, trials, console, jobs) as listener:
+            listeners = both(_remarks(command, listener), stop)
+            interrupted = tune_command(command, space, study, trials, jobs, listeners, time_budget)
         if interrupted and not study.get_trials(states=(TrialState.COMPLETE,)):
             raise typer.Exit(EXIT_INTERRUPTED)
         if stop is not None and stop.reason is not None:
-            console.print(stop.reason, soft_wrap=True)
+            say(stop.reason)
         finish(study, report, f"Tuning {' '.join(program)}")
+        more = trials if evaluated(study) < trials else 2 * trials
+        go_on = _command_line({"--trials": more, **options}, program)
+        print_next(_ways_on(go_on, hidden(storage), study_name))
         if interrupted:
             raise typer.Exit(EXIT_INTERRUPTED)
     except StorageLost as error:
@@ -124,10 +160,56 @@ def _stop(below: float | None, min_gain: float | None, look_ahead: int) -> StopW
     return None if below is None else StopWhen(below, min_gain, look_ahead)
 
 
+def _remarks(command: Command, listener: Listener) -> Listener:
+    """Return a listener that also says, once each, what was read and that all results are alike."""
+    said: set[str] = set()
+
+    def listen(study: Study, trial: FrozenTrial) -> None:
+        if "read" not in said and command.first_reading is not None:
+            said.add("read")
+            say(f"Trial {trial.number}: {command.first_reading}")
+        complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        values = {trial.value for trial in complete}
+        if "alike" not in said and len(complete) >= _ALIKE and len(values) == 1:
+            said.add("alike")
+            say(
+                f"Warning: all {len(complete)} results are {number(complete[0].value or 0.0, 6)}. "
+                "Is that the number to tune? --result-regex or --json-field reads another one.",
+                "yellow",
+            )
+        listener(study, trial)
+
+    return listen
+
+
+def _command_line(options: Mapping[str, object], program: list[str]) -> list[str]:
+    """Return the command that runs the same study, without what is the default."""
+    words = ["calibrant", "tune"]
+    defaults = {"--storage": "sqlite:///calibrant.db", "--study-name": "calibrant"}
+    for name, value in options.items():
+        if value is None or value is False or defaults.get(name) == value:
+            continue
+        if value is True:
+            words.append(name)
+        else:
+            for one in value if isinstance(value, list) else [value]:
+                words += [name, str(one)]
+    return [*words, "--", *program]
+
+
+def _ways_on(go_on: list[str], storage: str, study_name: str) -> list[tuple[str, str]]:
+    """Return the commands with which to go on, each with its purpose."""
+    name = [] if study_name == "calibrant" else ["--study", study_name]
+    look = ["calibrant", "report", storage, *name]
+    watch = ["optuna-dashboard", storage]
+    ways = {"Go on": go_on, "Report": look, "Watch": watch}
+    return [(purpose, shlex.join(command)) for purpose, command in ways.items()]
+
+
 def _print_space(space: Mapping[str, BaseDistribution]) -> None:
-    """Print how the parameters were understood: 0..1 is two integers, 0.0..1 a real range."""
+    """Print how the parameters were understood."""
     for name, distribution in space.items():
-        console.print(f"  {name}: {describe(distribution)}")
+        say(f"  {name}: {describe(distribution)}")
 
 
 def _save(error: StorageLost) -> str:
@@ -155,9 +237,8 @@ def _parse_parameters(texts: list[str]) -> Iterator[tuple[str, BaseDistribution]
 def finish(study: Study, report: Path | None, title: str) -> None:
     """Print the result of a study and write its report, or fail if there is no result."""
     try:
-        found = review(study)
+        print_result(study)
     except ValueError as error:
         fail(str(error))
-    print_review(found, console)
     if report is not None:
         console.print(f"Report: {write_report(study, report, title)}")

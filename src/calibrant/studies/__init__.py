@@ -7,7 +7,7 @@ May use: all rooms before it, and Optuna; Optuna's private names in
 Public names: below.
 """
 
-from calibrant.studies.minimize import minimize
+from calibrant.studies.minimize import maximize, minimize
 from calibrant.studies.review import Review, review
 from calibrant.studies.sampler import CalibratedSampler
 from calibrant.studies.storage import StorageLost, open_storage
@@ -16,6 +16,7 @@ __all__ = [
     "CalibratedSampler",
     "Review",
     "StorageLost",
+    "maximize",
     "minimize",
     "open_storage",
     "review",

@@ -8,7 +8,7 @@ import optuna
 from optuna.study import Study
 
 from calibrant.studies.runner import quiet_optuna
-from calibrant.studies.storage import open_storage
+from calibrant.studies.storage import hidden, open_storage
 
 _SQLITE = "sqlite:///"
 _LISTED = 8  # names of studies that a message lists
@@ -36,12 +36,12 @@ def load_study(storage: str, study_name: str | None = None) -> Study:
         if study_name is None and len(names) == 1:
             (study_name,) = names
         if not names:
-            raise ValueError(f"{storage} holds no study.")
+            raise ValueError(f"{hidden(storage)} holds no study.")
         listed = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
         if study_name is None:
             raise ValueError(
-                f"{storage} holds {len(names)} studies ({listed}): name one with --study."
+                f"{hidden(storage)} holds {len(names)} studies ({listed}): name one with --study."
             )
         if study_name not in names:
-            raise ValueError(f"{storage} has no study {study_name!r}; it has {listed}.")
+            raise ValueError(f"{hidden(storage)} has no study {study_name!r}; it has {listed}.")
         return optuna.load_study(study_name=study_name, storage=opened)

@@ -20,11 +20,11 @@ from optuna.distributions import (
 )
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
-from optuna.study import Study
+from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from calibrant.studies.archive import INTERRUPTED
-from calibrant.studies.job import same_job
+from calibrant.studies.job import record_run, same_job
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.runner import ERROR_KEY, Listener, both, evaluated, quiet_optuna, run
 from calibrant.studies.sampler import CalibratedSampler
@@ -41,7 +41,8 @@ def minimize(
     study_name: str = "calibrant",
     n_jobs: int = 1,
     seed: int | None = None,
-    timeout: float | None = None,
+    time_budget: float | None = None,
+    direction: str = "minimize",
     sampler: BaseSampler | None = None,
     progress: bool = True,
     stop: Listener | None = None,
@@ -67,7 +68,8 @@ def minimize(
         study_name: the name of the study in the storage.
         n_jobs: the number of evaluations at the same time, in threads.
         seed: of all random choices; a ``sampler`` of your own has its own seed.
-        timeout: seconds after which no new evaluation starts.
+        time_budget: seconds after which no new evaluation starts.
+        direction: "minimize" or "maximize"; see also :func:`maximize`.
         sampler: a sampler to use instead of the default :class:`~calibrant.CalibratedSampler`,
             which is given the space in advance (``search_space``).
         progress: whether to show a progress bar, on a terminal.
@@ -75,15 +77,46 @@ def minimize(
             such as :class:`~calibrant.StopWhen`.
     """
     distributions = parse_space(space)
-    study = open_study(distributions, storage, study_name, "minimize", sampler, seed)
+    if direction not in ("minimize", "maximize"):
+        raise ValueError(
+            f'`direction` must be "minimize" or "maximize", but got direction={direction!r}.'
+        )
+    study = open_study(distributions, storage, study_name, direction, sampler, seed)
     same_job(study, parameters=sorted(distributions))
+    record_run(study, seed=seed)
 
     def evaluate(trial: Trial) -> float:
         return objective(suggest(trial, distributions))
 
     with _progress_bar(study, n_trials) if progress else nullcontext() as show:
-        run(study, evaluate, n_trials, n_jobs, timeout, both(show, stop))
+        run(study, evaluate, n_trials, n_jobs, time_budget, both(show, stop))
     return study
+
+
+def maximize(
+    objective: Callable[[dict[str, Any]], float],
+    space: Mapping[str, Any],
+    n_trials: int = 50,
+    **options: Any,
+) -> Study:
+    """Maximise a function over a search space, and return the Optuna study of the search.
+
+    >>> from calibrant import maximize
+    >>> study = maximize(lambda p: -((p["x"] - 2) ** 2), {"x": (-10.0, 10.0)}, n_trials=15, seed=0)
+    >>> round(study.best_params["x"], 1)
+    2.0
+
+    Values, forecasts and reports are in the objective's own sign.
+
+    Args:
+        objective: takes the parameters as a dict and returns a number.
+        space: as in :func:`minimize`.
+        n_trials: the total number of evaluations, including those already in the study.
+        options: the other arguments of :func:`minimize`.
+    """
+    if "direction" in options:
+        raise TypeError("`maximize` has its direction already; call `minimize(direction=…)`.")
+    return minimize(objective, space, n_trials, direction="maximize", **options)
 
 
 def tune_command(
@@ -93,6 +126,7 @@ def tune_command(
     n_trials: int,
     n_jobs: int = 1,
     listener: Listener | None = None,
+    time_budget: float | None = None,
 ) -> bool:
     """Tune a program until the study has ``n_trials`` evaluations, or until Ctrl-C.
 
@@ -113,7 +147,7 @@ def tune_command(
             trial.set_user_attr(ERROR_KEY, str(failure))
             raise
 
-    return run(study, evaluate, n_trials, n_jobs, None, listener, on_interrupt=command.stop)
+    return run(study, evaluate, n_trials, n_jobs, time_budget, listener, on_interrupt=command.stop)
 
 
 def open_study(
@@ -218,7 +252,9 @@ def _progress_bar(study: Study, n_trials: int) -> Iterator[Listener]:
 
         def show(study: Study, trial: FrozenTrial) -> None:
             complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-            best = min((t.value for t in complete if t.value is not None), default=None)
+            values = [t.value for t in complete if t.value is not None]
+            better = max if study.direction == StudyDirection.MAXIMIZE else min
+            best = better(values, default=None)
             shown = "" if best is None else f"best {best:.6g}"
             bar.update(task, completed=evaluated(study), best=shown)
 

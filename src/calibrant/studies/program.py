@@ -22,6 +22,8 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
+from calibrant.core.words import shortened
+
 _NAME = r"[A-Za-z_][\w.-]*"
 _PLACE = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")  # {{name}} gives {name}
 # Possessive quantifiers, so that no part of a number attached to text ("3.2s") matches.
@@ -37,6 +39,17 @@ class CommandFailed(Exception):
     """An evaluation gave no number; the message says why."""
 
 
+@dataclass(frozen=True)
+class Reading:
+    """A result, and the line it was read from."""
+
+    value: float
+    line: str
+
+    def __str__(self) -> str:
+        return f'read {self.value:g} from "{shortened(self.line, 72)}"'
+
+
 @dataclass
 class Command:
     """A program to tune.
@@ -50,14 +63,20 @@ class Command:
         result_file: the file to which the program writes its result, with the same placeholders;
             by default it prints the result. If several processes share a study, the name must
             contain ``{trial}``.
-        timeout: seconds after which the program is killed, with all its child processes that have
-            not started a session of their own.
+        trial_timeout: seconds after which the program is killed, with all its child processes that
+            have not started a session of their own.
+        result_regex: read the last match of this regular expression, or of the group in it.
+        logs: the folder in which the output of each trial is kept, as ``trial-0.out`` and
+            ``trial-0.err``; they can be followed while it runs.
     """
 
     arguments: Sequence[str]
     json_field: str | None = None
     result_file: str | None = None
-    timeout: float | None = None
+    trial_timeout: float | None = None
+    result_regex: str | None = None
+    logs: Path | None = None
+    first_reading: Reading | None = field(default=None, init=False, repr=False)
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set, init=False, repr=False)
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
 
@@ -68,8 +87,11 @@ class Command:
         program = self.arguments[0]
         if not _placeholders(program) and shutil.which(program) is None:
             raise ValueError(f"The program `{program}` was not found, or cannot be run.")
-        if self.timeout is not None and not self.timeout > 0:
-            raise ValueError(f"`timeout > 0` must hold, but got timeout={self.timeout}.")
+        if self.trial_timeout is not None and not self.trial_timeout > 0:
+            raise ValueError(
+                f"`trial_timeout > 0` must hold, but got trial_timeout={self.trial_timeout}."
+            )
+        self._check_regex()
         if "trial" in names:
             raise ValueError("`trial` is the number of the trial; give the parameter another name.")
         used = {name for text in self.arguments for name in _placeholders(text)}
@@ -94,20 +116,26 @@ class Command:
         Raises:
             CommandFailed: if it gives no number.
         """
+        reading = self._reading(params, trial)
+        if self.first_reading is None:
+            self.first_reading = reading
+        return reading.value
+
+    def _reading(self, params: Mapping[str, Any], trial: int) -> Reading:
         values = {**params, "trial": trial}
         arguments = [_filled(text, values) for text in self.arguments]
         if self.result_file is None:
-            return _read(self._output(arguments), self.json_field, "the program's output")
+            return self._read(self._output(arguments, trial), "the program's output")
         path = Path(_filled(self.result_file, values))
         before = _signature(path)
-        self._output(arguments)
+        self._output(arguments, trial)
         if _signature(path) == before:  # an old file says nothing about this run
             raise CommandFailed(f"{path} was not written")
         try:
             text = path.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise CommandFailed(f"{path} cannot be read: {error.strerror}") from error
-        return _read(text, self.json_field, str(path))
+        return self._read(text, str(path))
 
     def stop(self) -> None:
         """Kill all running programs, and start no others."""
@@ -120,20 +148,58 @@ class Command:
         """Whether :meth:`stop` was called."""
         return self._stopped.is_set()
 
-    def _output(self, arguments: list[str]) -> str:
+    def _check_regex(self) -> None:
+        if self.result_regex is None:
+            return
+        if self.json_field is not None:
+            raise ValueError("Give either a JSON field or a regular expression, not both.")
+        try:
+            groups = re.compile(self.result_regex).groups
+        except re.error as error:
+            raise ValueError(
+                f"The regular expression {self.result_regex!r} is not valid: {error}."
+            ) from None
+        if groups > 1:
+            raise ValueError(
+                f"The regular expression {self.result_regex!r} has {groups} groups, and at most "
+                "one says where the number is; write (?:…) for the others."
+            )
+
+    def _read(self, text: str, source: str) -> Reading:
+        if self.json_field is not None:
+            value = _field(text, self.json_field, source)
+            reading = Reading(value, f"{self.json_field}: {value:g}")
+        elif self.result_regex is not None:
+            reading = _last_match(text, self.result_regex, source)
+        else:
+            reading = _last_number(text, source)
+        if not math.isfinite(reading.value):
+            raise CommandFailed(f"the number in {source} is {reading.value}")
+        return reading
+
+    def _files(self, trial: int) -> tuple[IO[bytes], IO[bytes]]:
+        """Open the files that take what the program prints, and its errors."""
+        if self.logs is None:
+            return tempfile.TemporaryFile(), tempfile.TemporaryFile()
+        self.logs.mkdir(parents=True, exist_ok=True)
+        out, err = (self.logs / f"trial-{trial}.{end}" for end in ("out", "err"))
+        return out.open("w+b"), err.open("w+b")
+
+    def _output(self, arguments: list[str], trial: int) -> str:
         """Run the program to its end and return its output."""
         if self.stopped:
             raise CommandFailed("stopped")
         # Files instead of pipes: a child left in the background would keep a pipe open for ever.
-        with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as complaints:
+        printed, complaints = self._files(trial)
+        with printed, complaints:
             process = self._start(arguments, printed, complaints)
             self._running.add(process)
             try:
                 if self.stopped:  # between the check above and now
                     _kill(process)
-                process.wait(timeout=self.timeout)
+                process.wait(timeout=self.trial_timeout)
             except subprocess.TimeoutExpired:
-                raise CommandFailed(f"no result after {self.timeout:g} s") from None
+                raise CommandFailed(f"no result after {self.trial_timeout:g} s") from None
             finally:
                 self._running.discard(process)
                 _kill(process)
@@ -213,14 +279,26 @@ def _signature(path: Path) -> tuple[int, int, int] | None:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _read(text: str, json_field: str | None, source: str) -> float:
-    value = _last_number(text, source) if json_field is None else _field(text, json_field, source)
-    if not math.isfinite(value):
-        raise CommandFailed(f"the number in {source} is {value}")
-    return value
+def _last_match(text: str, regex: str, source: str) -> Reading:
+    last = deque(re.finditer(regex, _ESCAPE.sub("", text), re.MULTILINE), maxlen=1)
+    if not last:
+        raise CommandFailed(f"nothing in {source} matches {regex!r}")
+    found = last[0][1] if last[0].re.groups else last[0][0]
+    try:
+        value = float((found or "").strip().replace("\N{MINUS SIGN}", "-"))
+    except ValueError:
+        said = shortened(found or "", 60)
+        raise CommandFailed(f"what {regex!r} matches in {source} is no number: {said!r}") from None
+    return Reading(value, _line(last[0]))
 
 
-def _last_number(text: str, source: str) -> float:
+def _line(found: re.Match[str]) -> str:
+    """Return the line of a text in which a match begins."""
+    start = found.string.rfind("\n", 0, found.start()) + 1
+    return found.string[start:].partition("\n")[0].strip()
+
+
+def _last_number(text: str, source: str) -> Reading:
     text = _ESCAPE.sub("", text).replace("\N{MINUS SIGN}", "-")
     last = deque(_NUMBER.finditer(text), maxlen=1)
     if not last:
@@ -231,7 +309,7 @@ def _last_number(text: str, source: str) -> float:
     decimals = re.search(r"(?<![\d.,])\d+,$", text[: found.start()])
     if (thousands and re.match(r"\d{3}(\D|$)", found[0])) or (decimals and found[0].isdigit()):
         raise CommandFailed(f"{source} ends in ...,{found[0]}: write it without commas")
-    return float(found[0])
+    return Reading(float(found[0]), _line(found))
 
 
 def _field(text: str, name: str, source: str) -> float:

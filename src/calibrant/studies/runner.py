@@ -50,7 +50,7 @@ def run(
     evaluate: Callable[[Trial], float],
     n_trials: int,
     n_jobs: int = 1,
-    timeout: float | None = None,
+    time_budget: float | None = None,
     listener: Listener | None = None,
     on_interrupt: Callable[[], None] | None = None,
 ) -> bool:
@@ -61,7 +61,7 @@ def run(
         evaluate: the objective.
         n_trials: the total number of evaluations.
         n_jobs: the number of evaluations at the same time, in threads.
-        timeout: seconds after which no new evaluation starts.
+        time_budget: seconds after which no new evaluation starts.
         listener: called after each trial.
         on_interrupt: called at Ctrl-C, or if the storage is lost, to stop running programs. If it
             is given, SIGTERM and SIGHUP count as Ctrl-C.
@@ -70,6 +70,8 @@ def run(
         Whether the run was interrupted.
     """
     validate.at_least("n_jobs", n_jobs, 1)
+    if time_budget is not None and not time_budget > 0:
+        raise ValueError(f"`time_budget > 0` must hold, but got time_budget={time_budget}.")
     missing = validate.at_least("n_trials", n_trials, 1) - evaluated(study)
     if missing <= 0:
         return False
@@ -115,7 +117,7 @@ def run(
                 guarded,
                 n_trials=missing,
                 n_jobs=n_jobs,
-                timeout=timeout,
+                timeout=time_budget,
                 catch=(Exception,),
                 callbacks=[after],
             )

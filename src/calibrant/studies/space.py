@@ -23,6 +23,7 @@ from optuna.distributions import (
 from calibrant.core.cube import MIDDLE, Axis, Cube, keys
 from calibrant.core.typing import FloatArray
 from calibrant.studies.optuna_private import contains
+from calibrant.studies.space_text import is_ordered
 
 _FAR = 10.0  # widths of the cube: an outcome further away says nothing about points inside
 _FEW = 16  # a list of at most this many values may be a parent even if no value occurred twice
@@ -272,7 +273,8 @@ def _coordinate(distribution: BaseDistribution) -> Coordinate:
     match distribution:
         case CategoricalDistribution():
             count = len(distribution.choices)
-            return _stepped(distribution, 0.0, count - 1.0, 1.0, count, categorical=True)
+            labels = not is_ordered(distribution.choices)
+            return _stepped(distribution, 0.0, count - 1.0, 1.0, count, categorical=labels)
         case IntDistribution(log=True):
             return _log_integers(distribution)
         case IntDistribution() | FloatDistribution(step=float()):

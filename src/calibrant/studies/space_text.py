@@ -1,9 +1,15 @@
-"""Search spaces written as text: ``1e-5..1e-1:log``, ``1..8``, ``relu,tanh``."""
+"""Search spaces written as text: ``1e-5..1e-1:log``, ``1..8``, ``relu,tanh``.
+
+Text that looks like a range but is written otherwise is refused, and what may well have been meant
+otherwise is a warning: a typing error must not become a search over the wrong values.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -16,9 +22,15 @@ from optuna.distributions import (
     IntDistribution,
 )
 
+_END = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+# Ranges as others write them: 1e-4-1e-1, 1e-4:1e-1, 1 to 8, 1...8, [0, 1], (0, 1)
+_OTHER_RANGE = re.compile(
+    rf"\s*({_END})\s*(?:-|–|—|:|;|…|\.\.\.+|\bto\b)\s*({_END})\s*(:log)?\s*"
+    rf"|\s*[\[(]\s*({_END})\s*[,;]\s*({_END})\s*[\])]\s*(:log)?\s*"
+)
 _HELP = (
     "write a range as `1e-5..1e-1`, `1e-5..1e-1:log`, `1..8` or `0..1:0.25` (steps), "
-    "and choices as `relu,tanh`"
+    "and choices as `relu,tanh` or `16,32,64`"
 )
 
 
@@ -27,7 +39,8 @@ def parse_space(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
 
     * ``(low, high)`` or ``(low, high, "log")``: a range, of integers if both ends are integers,
       otherwise of floats
-    * ``["relu", "tanh"]``: choices; also as a tuple, unless it starts with two numbers
+    * ``["relu", "tanh"]``: choices; also as a tuple, unless it starts with two numbers. Three or
+      more numbers in order are a scale, as in ``[16, 32, 64]``; other choices are labels
     * ``"1e-5..1e-1:log"``: as on the command line, see :func:`parse_parameter`
     * any Optuna distribution
     """
@@ -46,27 +59,84 @@ def parse_parameter(text: str) -> tuple[str, BaseDistribution]:
 
 def parse_values(name: str, text: str) -> BaseDistribution:
     """Return the distribution of ``low..high``, ``…:log``, ``…:step``, or choices."""
+    if other := _OTHER_RANGE.fullmatch(text):
+        low, high, log = (part or "" for part in other.groups()[0 if other[1] else 3 :][:3])
+        raise ValueError(
+            f"`{name}={text}` looks like a range, but a range is written with two dots: "
+            f"`{name}={low}..{high}{log}`."
+        )
     low, dots, rest = text.partition("..")
     if not dots or not _looks_numeric(low) or not rest:  # `../a,../b` are choices
-        choices = [_choice(part.strip()) for part in text.split(",")]
-        if not text or any(choice == "" for choice in choices):
-            raise ValueError(f"`{name}` has an empty choice in {text!r}; {_HELP}.")
-        return _choices(name, choices)
+        return _listed(name, text)
     high, _, how = rest.partition(":")
     ends = [_number(name, low, text), _number(name, high, text)]
-    if how not in ("", "log"):
-        step = _number(name, how, text)
-        if not step > 0:
-            raise ValueError(f"`step > 0` must hold for `{name}`, but got {how!r}.")
-        return _range(name, (*ends,), step=step)
-    return _range(name, (*ends,), log=how == "log")
+    if how in ("", "log"):
+        return _doubted(name, text, _range(name, (*ends,), log=how == "log"))
+    step = _value(how.strip())
+    if not _is_number(step) or not math.isfinite(step):
+        close = "; `:log` may be meant" if sorted(how.lower()) == sorted("log") else ""
+        raise ValueError(
+            f"A range may end in `:log` or in a step such as `:0.1`, but `{name}` ends in "
+            f"`:{how}`{close}."
+        )
+    if not step > 0:
+        raise ValueError(f"`step > 0` must hold for `{name}`, but got {how!r}.")
+    return _range(name, (*ends,), step=step)
+
+
+def _listed(name: str, text: str) -> CategoricalDistribution:
+    """Return the choices of a list."""
+    low, dots, high = text.partition("..")
+    if dots and _is_number(_value((low or high).strip())) and not (low and high):
+        raise ValueError(f"`{name}={text}` is a range without one of its ends; {_HELP}.")
+    choices = [_choice(part.strip()) for part in text.split(",")]
+    if not text or any(choice == "" for choice in choices):
+        raise ValueError(f"`{name}` has an empty choice in {text!r}; {_HELP}.")
+    if len(choices) == 1 and _is_number(choices[0]):
+        raise ValueError(
+            f"`{name}={text}` is a single value, which leaves nothing to choose; write a range "
+            f"such as `{name}=1..{text}`, or put {text} into the command itself."
+        )
+    if len(choices) == 1:
+        _warn(f"`{name}={text}` is a single value: `{name}` will not be searched over.")
+    elif len(choices) > 2 and all(map(_is_number, choices)) and not is_ordered(choices):
+        inorder = ",".join(map(str, sorted(choices)))
+        _warn(
+            f"`{name}={text}` are labels without an order; for a scale write them in order: "
+            f"`{name}={inorder}`."
+        )
+    return _choices(name, choices)
+
+
+def _doubted(name: str, text: str, distribution: BaseDistribution) -> BaseDistribution:
+    """Return a distribution, with a warning if another one may well have been meant."""
+    if isinstance(distribution, IntDistribution) and distribution.high - distribution.low == 1:
+        low, high = distribution.low, distribution.high
+        _warn(
+            f"`{name}={text}` means the integers {low} and {high}, nothing in between; for any "
+            f"number from {low} to {high} write `{name}={low}.0..{high}`."
+        )
+    return distribution
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=4)
+
+
+def is_ordered(choices: Sequence[Any]) -> bool:
+    """Whether choices are three or more numbers in increasing or decreasing order: a scale."""
+    if len(choices) < 3 or not all(map(_is_number, choices)):
+        return False
+    pairs = list(itertools.pairwise(choices))
+    return all(a < b for a, b in pairs) or all(a > b for a, b in pairs)
 
 
 def describe(distribution: BaseDistribution) -> str:
     """Return the values of a parameter in words."""
     match distribution:
         case CategoricalDistribution():
-            return "one of " + ", ".join(map(repr, distribution.choices))
+            listed = ", ".join(map(repr, distribution.choices))
+            return f"one of {listed}{', in this order' if is_ordered(distribution.choices) else ''}"
         case FloatDistribution() | IntDistribution():
             kind = "an integer" if isinstance(distribution, IntDistribution) else "a number"
             step = distribution.step
