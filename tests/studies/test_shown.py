@@ -5,7 +5,8 @@ import optuna
 import pytest
 
 from calibrant import CalibratedSampler, review
-from calibrant.search.defaults import SHOWN
+from calibrant.models import GaussianProcess
+from calibrant.search.defaults import INFORMED, SHOWN
 from calibrant.search.shown import informed
 from calibrant.studies.archive import Archive, stored
 from calibrant.studies.shown import COVERAGE, ShownForecasts
@@ -49,13 +50,20 @@ def test_the_stored_interval_is_the_one_of_a_replay(direction):
 
 def test_one_at_a_time_each_is_recalibrated_by_all_before_it():
     archive, shown = as_read(searched())
-    recalibrator = SHOWN
+    recalibrator = INFORMED
     for number, issued in shown.issued.items():
         record = archive.records[number]
         assert issued.by.to_dict() == recalibrator.to_dict()
-        base = informed(record.forecasts[0], record.outcomes, record.dim)
+        base = informed(record.forecasts[0], record.known)
         recalibrator = recalibrator.observe(base, record.values[0])
     assert shown.recalibrator.to_dict() == recalibrator.to_dict()
+
+
+def test_another_model_starts_without_the_trust_in_the_prior():
+    study = optuna.create_study(sampler=CalibratedSampler(model=GaussianProcess(), seed=0))
+    study.optimize(bowl, n_trials=8)
+    _, shown = as_read(study)
+    assert next(iter(shown.issued.values())).by.to_dict() == SHOWN.to_dict()
 
 
 @pytest.mark.parametrize("workers", [2, 4])
@@ -86,10 +94,10 @@ def test_studies_of_earlier_versions_are_replayed():
             "calibrant:suggestion", {}
         )
         note.pop("shown", None)
-        note.pop("outcomes", None)
+        note.pop("known", None)
     archive, shown = as_read(study)
     assert all(record.shown is None for record in archive.records.values())
-    assert all(record.outcomes == 0 for record in archive.records.values())
+    assert all(record.known is None for record in archive.records.values())
     raw = [archive.records[n].forecasts[0] for n in shown.issued]
     assert [issued.raw for issued in shown.issued.values()] == raw
     assert review(study).low.size == len(raw)

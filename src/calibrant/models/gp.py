@@ -237,6 +237,19 @@ class FittedGP:
 
         return Posterior(k @ self.alpha, std, pullback)
 
+    def shares(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Return how much of the prior std is left at X, and how much of what is left is noise.
+
+        The first is that of an outcome, noise included, and at most 1.
+        """
+        points = self.points(X)
+        belief = self.posterior(points)
+        own, _ = self.model.kernel.diagonal(self.parameters.kernel, points)
+        noise = self.noise_around(belief.mean)
+        left = belief.std**2 + noise
+        share = np.sqrt(np.minimum(left / (self.signal_variance * own), 1.0))
+        return share, np.sqrt(noise / left)
+
     def gradients(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the derivatives by X of posterior mean and std, each of shape (m, d)."""
         X = self.points(X)

@@ -86,6 +86,10 @@ class FittedRotation:
         """Return mean and std of the function, without noise, in the model's units."""
         return self.current.posterior(X)
 
+    def shares(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Return how much of the prior std is left at X, and how much of what is left is noise."""
+        return self.current.shares(X)
+
     def in_model_units(self, y: ArrayLike) -> FloatArray:
         """Return g(y), with the output map of the process in use."""
         return self.current.in_model_units(y)

@@ -40,3 +40,8 @@ PATIENCE = 10
 SHOWN = ChainRecalibrator(
     GaussianRecalibrator(strength=10.0, limit=4.0), OnlineRecalibrator(rate=0.02)
 )
+
+# Forecasts that the prior of chosen points has corrected (search/shown.py) deserve more trust.
+INFORMED = ChainRecalibrator(
+    GaussianRecalibrator(strength=30.0, limit=4.0), OnlineRecalibrator(rate=0.02)
+)

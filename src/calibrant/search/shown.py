@@ -2,10 +2,12 @@
 
 A point is chosen for being forecast low, so its outcome tends to be worse than forecast, and the
 model is over-confident there (the winner's curse). How much so depends on how many outcomes the
-model knows, on the number of dimensions and on which kernel of the rotation made the forecast. That
-was learned once, from 1,860 searches on 62 tasks (``benchmarks/peers/prior.py`` fits the numbers
-below and judges them on tasks that had no part in it), so that the first intervals of a search need
-not wait for ten outcomes to be true.
+model knows, on the number of dimensions, on which kernel of the rotation made the forecast, on how
+many evaluations were running, whose outcomes it did not know, on whether it had seen any of its
+choices come out, and on how sure it was: a forecast that is nearly certain is too wide, one that is
+moderately sure too narrow. That was learned once from searches on 62 tasks
+(``benchmarks/peers/prior.py`` fits the numbers below and judges them on tasks that had no part in
+it), so that the first intervals of a search need not wait for ten outcomes to be true.
 
 The prior is about the default model at points that it chose. It is applied to a forecast before any
 recalibration, which then learns what this search adds. The guarantee of online recalibration holds
@@ -14,64 +16,109 @@ for any forecasts made before their outcomes, and so for these.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
+from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.quantiles import Quantiles
 from calibrant.forecasts.residual import compose
 
-# The 10 % and the 90 % quantile of normal scores are linear in: which of three kernels (one number
-# each), log(outcomes/12), log(dimensions/4), and the product of the two logarithms.
-_LOW = np.array([-1.352, -1.222, -1.086, 0.1, 0.208, -0.411])
-_HIGH = np.array([2.364, 2.805, 3.514, -0.608, 0.394, 0.58])
-_TYPICAL_OUTCOMES, _TYPICAL_DIM = 12.0, 4.0
-_MOST_OUTCOMES, _MOST_DIM = 30, 20  # as far as the searches went; beyond, the last value holds
 
-# Scores, moved and scaled so that these two quantiles are those of a standard normal, have these
-# quantiles: a narrow middle and wide tails.
-_LEVELS = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98])
-_SHAPE = np.array(
-    [
-        -2.534,
-        -1.798,
-        -1.279,
-        -0.851,
-        -0.61,
-        -0.426,
-        -0.225,
-        -0.011,
-        0.263,
-        0.662,
-        1.286,
-        1.671,
-        2.075,
-    ]
-)
-_DECILE = 1.2816  # the 90 % quantile of a standard normal
-
-
-@lru_cache(maxsize=256)  # a search asks for the same one when it shows and when it observes
-def prior_residual(outcomes: int, dim: int) -> Forecast:
-    """Return the distribution of normal scores of the default model at points that it chose.
+@dataclass(frozen=True)
+class Circumstances:
+    """What was so when the default model forecast a point that it had chosen.
 
     Args:
         outcomes: how many outcomes the model was fitted to.
         dim: the number of coordinates of the search.
+        running: how many evaluations had no outcome yet.
+        share: the std of the forecast, in the model's units, as a share of that before any outcome.
+        noise: the share of that std that the model takes for noise.
+        blind: whether no outcome of a point that it had chosen was known yet.
     """
-    n = np.log(min(outcomes, _MOST_OUTCOMES) / _TYPICAL_OUTCOMES)
-    d = np.log(min(max(dim, 1), _MOST_DIM) / _TYPICAL_DIM)
-    kernel = np.arange(3) == outcomes % 3  # the rotation's turn
-    features = np.array([*kernel, n, d, n * d], dtype=float)
-    low, high = features @ _LOW, features @ _HIGH
-    centre, scale = 0.5 * (low + high), 0.5 * (high - low) / _DECILE
-    return Quantiles(_LEVELS, centre + scale * _SHAPE)
+
+    outcomes: int
+    dim: int
+    running: int = 0
+    share: float = 0.2  # a typical one
+    noise: float = 0.0
+    blind: bool = False
 
 
-def informed(forecast: Forecast, outcomes: int, dim: int) -> Forecast:
+# As far as the searches went; beyond, the last value holds.
+_MOST_OUTCOMES, _MOST_DIM, _MOST_RUNNING, _LEAST_SHARE = 30, 20, 15, 1e-3
+
+# The 10 % and the 90 % quantile of normal scores are linear in the features below, in their order:
+# kernels, outcomes, dimensions and running evaluations, share of the prior std, noise, blind.
+_LOW = np.array(
+    [
+        -1.489, -1.387, -1.289,
+        0.6, 0.563, 0.282,
+        -0.005, 0.03, -0.194, 0.042,
+        0.034, -0.63, 0.604,
+        -0.888,
+        0.998, 1.18,
+    ]
+)  # fmt: skip
+_HIGH = np.array(
+    [
+        3.111, 3.888, 4.424,
+        0.129, -0.365, -0.746,
+        -0.047, 0.855, -0.142, 0.099,
+        0.279, 0.134, -1.643,
+        -0.901,
+        1.631, 2.346,
+    ]
+)  # fmt: skip
+
+# Scores, moved and scaled so that these two quantiles are those of a standard normal, have these
+# quantiles: a narrow middle and wide tails.
+LEVELS = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98])
+_SHAPE = np.array(
+    [
+        -2.839, -1.782, -1.279, -0.884, -0.639, -0.435, -0.237,
+        -0.021, 0.24, 0.615, 1.269, 1.952, 2.88,
+    ]
+)  # fmt: skip
+_DECILE = 1.2816  # the 90 % quantile of a standard normal
+_LEAST_WIDTH = 0.2  # of the interval between the two quantiles, in scores, however sure all is
+
+
+def features(known: Circumstances) -> FloatArray:
+    """Return what the two quantiles are linear in.
+
+    Which of three kernels, and the logarithm of the number of outcomes for each; the number of
+    dimensions, alone and with the outcomes; running evaluations, likewise; the share of the prior
+    std, with bends at a fiftieth and at a fifth; noise as a part of the std; whether the model had
+    seen none of its choices come out, alone and with the dimensions.
+    """
+    n = np.log(min(known.outcomes, _MOST_OUTCOMES) / 12.0)
+    d = np.log(min(max(known.dim, 1), _MOST_DIM) / 4.0)
+    running = np.log1p(min(known.running, _MOST_RUNNING))
+    share = np.clip(known.share, _LEAST_SHARE, 1.0)
+    kernel = (np.arange(3) == known.outcomes % 3).astype(float)  # the rotation's turn
+    bends = (np.log(share / 0.2), min(np.log(share / 0.02), 0.0), max(np.log(share / 0.2), 0.0))
+    sizes = (d, n * d, running, running * n)
+    return np.array(
+        [*kernel, *(kernel * n), *sizes, *bends, known.noise, known.blind, known.blind * d]
+    )
+
+
+@lru_cache(maxsize=256)  # a search asks for the same one when it shows and when it observes
+def prior_residual(known: Circumstances) -> Forecast:
+    """Return the distribution of normal scores of the default model at points that it chose."""
+    x = features(known)
+    low, high = float(x @ _LOW), float(x @ _HIGH)
+    centre, half = 0.5 * (low + high), 0.5 * max(high - low, _LEAST_WIDTH)
+    return Quantiles(LEVELS, centre + half / _DECILE * _SHAPE)
+
+
+def informed(forecast: Forecast, known: Circumstances | None) -> Forecast:
     """Return the forecast of a chosen point as all earlier searches say it should be read.
 
-    With ``outcomes=0``, which stands for another model than the default, it stays as it is.
+    With None, which stands for another model than the default, it stays as it is.
     """
-    return compose(forecast, prior_residual(outcomes, dim)) if outcomes else forecast
+    return forecast if known is None else compose(forecast, prior_residual(known))

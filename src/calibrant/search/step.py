@@ -31,6 +31,7 @@ from calibrant.models.gp import GaussianProcess
 from calibrant.models.kernels import Matern52
 from calibrant.models.likelihood import Priors, enough
 from calibrant.models.protocol import CanRefit, FittedModel, GaussianBelief, Model
+from calibrant.models.rotation import FittedRotation
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.calibration_sets import CalibrationSet, Splits
 from calibrant.recalibration.score_log import ScoreLog
@@ -38,6 +39,7 @@ from calibrant.search.argmax import argmax
 from calibrant.search.defaults import ACQUISITION, MODEL, PATIENCE, RECALIBRATOR
 from calibrant.search.history import History
 from calibrant.search.pending import kriging_believer
+from calibrant.search.shown import Circumstances
 from calibrant.search.training import Targets, TrainingData, prepare
 
 _FEASIBILITY = ProbabilityOfImprovement(margin=0.0)  # a constraint is met where it falls below 0
@@ -66,14 +68,14 @@ class Suggestion:
     Args:
         x: the point.
         forecasts: one raw forecast per objective; none of a point of the initial design.
-        outcomes: how many outcomes the default model was fitted to; 0 of any other model.
+        known: in which circumstances the default model made them; None of any other model.
         fits: the models that made them, for the next step to continue from.
         notices: what the user should be told, once per search.
     """
 
     x: FloatArray
     forecasts: tuple[Forecast, ...] = ()
-    outcomes: int = 0
+    known: Circumstances | None = None
     fits: Fits = field(default=Fits(), repr=False, compare=False)
     notices: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
@@ -175,8 +177,22 @@ class Policy:
     def forecast(self, x: FloatArray, data: TrainingData, fits: Fits) -> Suggestion:
         """Return the point with the raw forecasts of its outcomes, one per objective."""
         forecasts = tuple(fitted.predict(x[None])[0] for fitted in fits.objectives)
-        outcomes = data.objectives[0][1].size if self.model == MODEL else 0
-        return Suggestion(x, forecasts, outcomes, fits)
+        return Suggestion(x, forecasts, self._circumstances(x, data, fits), fits)
+
+    def _circumstances(self, x: FloatArray, data: TrainingData, fits: Fits) -> Circumstances | None:
+        """Return what a prior about forecasts of chosen points wants to know."""
+        fitted = fits.objectives[0]
+        if self.model != MODEL or not isinstance(fitted, FittedRotation):
+            return None
+        share, noise = fitted.shares(x[None])
+        return Circumstances(
+            data.objectives[0][1].size,
+            x.size,
+            len(data.subset.pending),
+            float(share[0]),
+            float(noise[0]),
+            not data.subset.was_forecast.any(),
+        )
 
     def taken(self, history: History, cube: Cube) -> tuple[frozenset[bytes], tuple[str, ...]]:
         """Return the keys of points not to be suggested again, and what to tell the user of it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.json import forecast_from_dict, forecast_to_dict
 from calibrant.recalibration.score_log import ScoreLog
 from calibrant.search.history import History
+from calibrant.search.shown import Circumstances
 from calibrant.search.step import Suggestion
 from calibrant.studies import optuna_private
 from calibrant.studies.space import Internal, Space, conditions, union
@@ -73,7 +74,7 @@ class Stored(NamedTuple):
     params: dict[str, float]  # internal values
     forecasts: tuple[Forecast, ...]  # one per objective, minimised; none in the initial design
     signs: tuple[float, ...]  # that objectives had then; none where an earlier version stored it
-    outcomes: int  # that the default model was fitted to; 0 of another model or version
+    known: Circumstances | None  # of the default model's forecasts; None of another or earlier one
     shown: tuple[float, float] | None  # the interval shown for a single objective, minimised
 
 
@@ -89,7 +90,7 @@ def store(
         "params": dict(params),
         "forecasts": [forecast_to_dict(forecast) for forecast in suggestion.forecasts],
         "signs": signs(study).tolist(),
-        "outcomes": suggestion.outcomes,
+        "known": suggestion.known and asdict(suggestion.known),
     }
     if shown is not None:  # JSON has no infinity
         record["shown"] = [end if np.isfinite(end) else None for end in shown]
@@ -106,8 +107,8 @@ def stored(trial: FrozenTrial) -> Stored | None:
     if record.get("shown") is not None:
         low, high = record["shown"]
         shown = (-np.inf if low is None else low, np.inf if high is None else high)
-    signs_then, outcomes = tuple(record.get("signs", ())), int(record.get("outcomes", 0))
-    return Stored(record["params"], forecasts, signs_then, outcomes, shown)
+    known = record.get("known") and Circumstances(**record["known"])
+    return Stored(record["params"], forecasts, tuple(record.get("signs", ())), known, shown)
 
 
 def internal_params(trial: FrozenTrial) -> dict[str, float]:
@@ -136,8 +137,7 @@ class Record(NamedTuple):
     forecasts: tuple[Forecast, ...]  # made before the outcome, of just this point
     scores: FloatArray | None  # of the values under them
     started: float  # when
-    outcomes: int  # that the default model knew when it made the forecasts, or 0
-    dim: int  # the number of coordinates that were suggested
+    known: Circumstances | None  # in which the default model made the forecasts
     shown: tuple[float, float] | None  # the interval shown for a single objective, minimised
 
 
@@ -396,8 +396,7 @@ def _record(trial: FrozenTrial, flip: FloatArray) -> Record:
         forecasts,
         scores,
         _time(trial.datetime_start or trial.datetime_complete),
-        suggestion.outcomes if suggestion else 0,
-        len(suggestion.params) if suggestion else 0,
+        suggestion.known if suggestion else None,
         suggestion.shown if suggestion and forecasts else None,
     )
 

@@ -187,7 +187,7 @@ class CalibratedSampler(BaseSampler):
             history = self._archive.history(space, objectives, [*running, *avoided])
             suggestion = self._suggest(study, trial, space, history, fixed)
             params = space.internal(suggestion.x)
-            store(study, trial, params, suggestion, self._shown_interval(suggestion, params))
+            store(study, trial, params, suggestion, self._shown_interval(suggestion))
             rivals = self._rivals(study, trial, params)
             if fixed or not rivals:
                 break
@@ -200,14 +200,12 @@ class CalibratedSampler(BaseSampler):
                 avoided.append(space.internal(further.x))
         return params
 
-    def _shown_interval(
-        self, suggestion: Suggestion, params: Internal
-    ) -> tuple[float, float] | None:
+    def _shown_interval(self, suggestion: Suggestion) -> tuple[float, float] | None:
         """Return the calibrated interval of a single objective, as it is minimised."""
         if len(suggestion.forecasts) != 1:
             return None
         self._shown.update(self._archive.records)
-        return self._shown.interval(suggestion.forecasts[0], suggestion.outcomes, len(params))
+        return self._shown.interval(suggestion.forecasts[0], suggestion.known)
 
     def _running(self, study: Study, trial: FrozenTrial) -> list[tuple[int, dict[str, float]]]:
         """Return numbers and points of the other trials under evaluation."""

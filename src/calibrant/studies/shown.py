@@ -16,8 +16,8 @@ from optuna.trial import FrozenTrial
 
 from calibrant.forecasts.base import Forecast
 from calibrant.recalibration.base import Issued, Recalibrator
-from calibrant.search.defaults import SHOWN
-from calibrant.search.shown import informed
+from calibrant.search.defaults import INFORMED, SHOWN
+from calibrant.search.shown import Circumstances, informed
 from calibrant.studies.archive import Record, signs, stored
 
 COVERAGE = 0.8  # of the intervals shown to the user
@@ -47,18 +47,25 @@ class ShownForecasts:
         del self._states[known + 1 :], self._finished[known:]
         for number, record in list(due.items())[known:]:
             assert record.values is not None
+            if not self._finished:
+                self._states = [_start(record.known)]
             before = bisect_right(self._finished, (record.started, number))
             by = self._states[before]
-            issued = by.issue(informed(record.forecasts[0], record.outcomes, record.dim))
+            issued = by.issue(informed(record.forecasts[0], record.known))
             self.issued[number] = issued
             self._states.append(self.recalibrator.observe(issued, record.values[0]))
             self._finished.append(record.finished)
 
-    def interval(self, forecast: Forecast, outcomes: int, dim: int) -> tuple[float, float]:
+    def interval(self, forecast: Forecast, known: Circumstances | None) -> tuple[float, float]:
         """Return the interval to show for a new suggestion, as it is minimised."""
-        shown = self.recalibrator.calibrate(informed(forecast, outcomes, dim))
+        by = self.recalibrator if self._finished else _start(known)
+        shown = by.calibrate(informed(forecast, known))
         low, high = shown.quantile(_ENDS)  # both at once: it costs as much as one of them
         return float(low), float(high)
+
+
+def _start(known: Circumstances | None) -> Recalibrator:
+    return SHOWN if known is None else INFORMED
 
 
 def interval_shown(study: Study, trial: FrozenTrial) -> tuple[float, float] | None:
