@@ -1,6 +1,6 @@
 """Run the stream benchmark; results are JSON lines, one per run, and none is run twice.
 
-    python -m benchmarks.streams.run [coverage] [real] [throughput]
+    python -m benchmarks.streams.run [coverage] [delays] [real] [throughput]
 
 To share the work among processes, METHODS="calibrant online" or METHODS="crepes,MAPIE ACI" picks
 some of the methods.
@@ -19,6 +19,7 @@ from scipy.special import ndtr
 import calibrant
 from benchmarks.kit.lines import append, read_lines
 from benchmarks.kit.running import commit
+from benchmarks.streams import delays
 from benchmarks.streams.methods import LEVELS, METHODS, RAW
 from benchmarks.streams.streams import STREAMS
 from calibrant.core.normal import EDGE_SCORE
@@ -33,9 +34,14 @@ REPETITIONS = {"calibrant online": 30, "MAPIE ACI": 1}  # 5 for the others
 
 
 def main() -> None:
-    parts = sys.argv[1:] or ["coverage", "real", "throughput"]
-    for part in parts:
-        {"coverage": run_coverage, "real": run_real, "throughput": run_throughput}[part]()
+    parts = {
+        "coverage": run_coverage,
+        "delays": run_delays,
+        "real": run_real,
+        "throughput": run_throughput,
+    }
+    for part in sys.argv[1:] or parts:
+        parts[part]()
 
 
 def run_coverage() -> None:
@@ -78,6 +84,11 @@ def referee(task: dict, steps: int) -> dict:
         "cpu_seconds": round(time.process_time() - start, 3),
         "version": calibrant.__version__,
     }
+
+
+def run_delays() -> None:
+    for task in unfinished("delays.jsonl", delays.tasks()):
+        keep("delays.jsonl", task | delays.referee(task))
 
 
 def run_real() -> None:
