@@ -72,6 +72,17 @@ def differences(function, x, step=1e-6):
     return np.stack(columns, axis=-1)
 
 
+@pytest.mark.parametrize("name", WITH_REFERENCE, indirect=True)
+def test_shares_of_the_prior_std(name):
+    fitted = at(name)
+    share, noise = fitted.shares(NEW)
+    std = fitted.predict(NEW).std() / Y.std()  # in the model's units, noise included
+    np.testing.assert_allclose(share, np.minimum(std / np.sqrt(SIGNAL), 1.0))
+    np.testing.assert_allclose(noise, np.sqrt(NOISE) / std)
+    far, _ = fitted.shares([[40.0, -40.0]])
+    assert far[0] == 1.0
+
+
 @pytest.mark.parametrize("name", WITH_REFERENCE)
 def test_log_likelihood_is_that_of_scikit_learn(name):
     value, _ = standardised_gp(name).log_likelihood(X, V, log_parameters(name))

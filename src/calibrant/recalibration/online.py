@@ -50,7 +50,8 @@ class OnlineRecalibrator(Recalibrator):
     """Online recalibration (Deshpande et al. 2024): |coverage − p| ≤ ``guarantee``/T at each level.
 
     The bound holds after any number T of outcomes, on any sequence, for the grid levels, if each
-    forecast is made and calibrated before its outcome and after ``observe`` of all earlier ones.
+    forecast is made and calibrated before its outcome and after ``observe`` of all earlier ones. It
+    says nothing before T = 1/rate: 100 outcomes at the default.
     ``observe`` counts outcomes at or below the calibrated quantiles; ``update``, which is given
     only a PIT, counts u ≤ R(p). Between levels R is interpolated. A level with ``r(p)`` of 0 or 1
     is played at −∞ or +∞.

@@ -35,8 +35,10 @@ PATIENCE = 10
 
 # Intervals shown to people are recalibrated online: the guarantee is about these. Steps of 0.02
 # suit the tens to hundreds of outcomes of a search: larger ones play infinite ends in a short
-# run of bad luck. Location and scale are learned faster, and not from the size of outliers: the
-# less they trust the model, the more intervals hold, and the wider they are for it.
+# run of bad luck. They allow 1/0.02 misses a level, so that the guarantee says nothing before 50
+# outcomes; a search of 30 trials relies on what comes before them. Location and scale are learned
+# faster, and not from the size of outliers: the less they trust the model, the more intervals hold,
+# and the wider they are for it.
 SHOWN = ChainRecalibrator(
     GaussianRecalibrator(strength=10.0, limit=4.0), OnlineRecalibrator(rate=0.02)
 )

@@ -5,13 +5,14 @@ model is over-confident there (the winner's curse). How much so depends on how m
 model knows, on the number of dimensions, on which kernel of the rotation made the forecast, on how
 many evaluations were running, whose outcomes it did not know, on whether it had seen any of its
 choices come out, and on how sure it was: a forecast that is nearly certain is too wide, one that is
-moderately sure too narrow. That was learned once from searches on 62 tasks
+moderately sure too narrow. That was learned once from searches on 56 tasks
 (``benchmarks/peers/prior.py`` fits the numbers below and judges them on tasks that had no part in
 it), so that the first intervals of a search need not wait for ten outcomes to be true.
 
 The prior is about the default model at points that it chose. It is applied to a forecast before any
 recalibration, which then learns what this search adds. The guarantee of online recalibration holds
-for any forecasts made before their outcomes, and so for these.
+for any forecasts made before their outcomes, and so for these; but at the rate of a search it says
+nothing before 50 outcomes, and until then the prior is what makes intervals true.
 """
 
 from __future__ import annotations

@@ -158,7 +158,8 @@ def scores(model: Model, X: Tensor, Y: Tensor) -> list[FloatArray]:
     """Return the normal scores of outcomes Y (n, outputs) at X (n, d), one row per output.
 
     If the model has not yet been trained on these outcomes, they are scores of the online
-    calibration set, for which the guarantee of online recalibration holds.
+    calibration set, for which the guarantee of online recalibration holds: after T outcomes a share
+    within 1/(rate·T), so that it says nothing before 1/rate of them.
     """
     model = _raw(model)
     if Y.shape != (*X.shape[:-1], model.num_outputs):
