@@ -64,6 +64,8 @@ _HOMES = {
     "StopWhen": "decisions",
     "importance": "decisions",
     "outlook": "decisions",
+    "Proposal": "decisions",
+    "suggest": "decisions",
     "report": "reporting",
     # studies
     "CalibratedSampler": "studies",
@@ -96,9 +98,11 @@ if TYPE_CHECKING:  # the same table for type checkers; a test holds the two toge
     from calibrant.core import Cube as Cube
     from calibrant.decisions import CalibratedPruner as CalibratedPruner
     from calibrant.decisions import Outlook as Outlook
+    from calibrant.decisions import Proposal as Proposal
     from calibrant.decisions import StopWhen as StopWhen
     from calibrant.decisions import importance as importance
     from calibrant.decisions import outlook as outlook
+    from calibrant.decisions import suggest as suggest
     from calibrant.evaluation import Replay as Replay
     from calibrant.evaluation import figures as figures
     from calibrant.evaluation import metrics as metrics

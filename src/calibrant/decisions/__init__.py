@@ -11,14 +11,17 @@ from calibrant.decisions.importance import importance
 from calibrant.decisions.outlook import Outlook, outlook
 from calibrant.decisions.pruning import CalibratedPruner
 from calibrant.decisions.stopping import StopWhen
+from calibrant.decisions.suggest import Proposal, suggest
 
 __all__ = [
     "CalibratedPruner",
     "Outlook",
+    "Proposal",
     "Quantity",
     "StopWhen",
     "StudyBelief",
     "believe",
     "importance",
     "outlook",
+    "suggest",
 ]

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import shlex
 
-from calibrant.core.words import count
+import numpy as np
+
+from calibrant.core.words import count, interval, number, percent, shortened
+from calibrant.decisions.outlook import Outlook, outlook
+from calibrant.decisions.suggest import Proposal, suggest
 from calibrant.reporting.findings import Findings
-from calibrant.reporting.html import Html, join
-from calibrant.reporting.page import Section, copyable, paragraphs
+from calibrant.reporting.html import Html, join, table, tag
+from calibrant.reporting.page import Section, copyable, folded, lead, paragraphs, scrolling
+from calibrant.reporting.svg import Axis, Plot, Size, figure, within
+from calibrant.search.defaults import N_STARTUP_TRIALS
+
+_SUGGESTED = 3  # settings that are listed
+_WORTH = 0.5, 0.1  # probabilities of an improvement: above it is likely, below it hardly comes
+_MANY = 2000  # outcomes, above which suggestions take longer than a page should
 
 
 def section(found: Findings) -> Section:
@@ -17,20 +27,117 @@ def section(found: Findings) -> Section:
 
 def _body(found: Findings) -> Html:
     parts = []
-    if running := found.in_state("running", "waiting"):
-        parts.append(paragraphs(f"{count(len(running), 'trial')} still to come."))
-    if found.review is not None and found.finished:
-        since = _since_the_best(found)
-        parts.append(paragraphs(f"{count(since, 'trial')} since the last improvement."))
+    if coming := found.in_state("running", "waiting"):
+        parts.append(paragraphs(f"{count(len(coming), 'trial')} still to come."))
+    ahead = _outlook(found)
+    if ahead is not None:
+        parts += [_judgement(ahead), _facts(ahead), _fan(found, ahead)]
+    parts.append(_suggestions(found))
     if found.job.command:
-        parts.append(paragraphs("To go on, run the same command with more trials:"))
+        parts.append(tag("h3", "To go on"))
         parts.append(copyable("again", shlex.join(found.job.command)))
-    if not parts:
-        parts.append(paragraphs("Evaluate a few settings first."))
-    return join(parts)
+    said = join(parts)
+    return said or paragraphs("Evaluate a few settings first: five are enough for an outlook.")
 
 
-def _since_the_best(found: Findings) -> int:
-    review = found.review
-    assert review is not None
-    return len(review.numbers) - 1 - review.numbers.index(review.best_number)
+def _outlook(found: Findings) -> Outlook | None:
+    if not found.single:
+        return None
+    try:
+        return outlook(found.study)
+    except ValueError:  # too few trials, or none that meets the constraints
+        return None
+
+
+def _judgement(ahead: Outlook) -> Html:
+    likely, hardly = _WORTH
+    if ahead.probability >= likely:
+        tone, words = "good", "Going on is worth it."
+    elif ahead.probability >= hardly:
+        tone, words = "caution", "Going on may still help."
+    else:
+        tone, words = "unknown", "Stopping is reasonable."
+    text = (
+        f" Within {count(ahead.trials, 'more trial')} the best value improves by at least "
+        f"{number(ahead.delta, 2)} with a probability of {percent(ahead.probability)}, and at all "
+        f"with {percent(ahead.chance(0.0))}."
+    )
+    return tag("p", tag("b", words), text, class_=f"verdict {tone}")
+
+
+def _facts(ahead: Outlook) -> Html:
+    at = {p: column for column, p in enumerate(ahead.levels.tolist())}
+    middle, good = (float(ahead.fan[-1, at[p]]) for p in (0.5, 0.1))
+    return lead(
+        ("Best so far", number(ahead.best), f"after {count(ahead.finished, 'trial')}"),
+        (f"After {ahead.trials} more", number(middle), f"in one case of ten {number(good)}"),
+        ("Expected gain", number(float(ahead.gains[-1]), 2),
+         f"90 % of it within {count(ahead.trials_needed, 'trial')}"),
+    )  # fmt: skip
+
+
+def _fan(found: Findings, ahead: Outlook) -> Html:
+    """Draw the best so far, and how it is expected to go on."""
+    past = np.arange(1, ahead.finished + 1)
+    future = np.arange(ahead.finished, ahead.finished + ahead.trials + 1)
+    start = np.full((1, ahead.levels.size), ahead.best)
+    fan = np.concatenate([start, ahead.fan])
+    shown = np.concatenate([ahead.so_far[-max(ahead.finished // 2, 10) :], fan[:, 0], fan[:, -1]])
+    low, high = within(shown)
+    at = {p: column for column, p in enumerate(ahead.levels.tolist())}
+    x = Axis(1.0, float(future[-1]), "trials finished", whole=True)
+
+    def draw(size: Size) -> Plot:
+        plot = Plot(size, x, Axis(low, high, "best value"))
+        for outer in ((0.05, 0.95), (0.1, 0.9), (0.25, 0.75)):
+            plot.band(future, fan[:, at[outer[0]]], fan[:, at[outer[1]]], "l2")
+        plot.steps(past, ahead.so_far, "")
+        plot.line(future, fan[:, at[0.5]], "accent")
+        rise = 8.0 if found.maximised[0] else -16.0
+        plot.label(x.high, float(fan[-1, at[0.5]]), "median", "accent", "end", rise)
+        plot.label(float(past[-1]), ahead.best, "now", "", "end", -8.0 - rise)
+        return plot
+
+    caption = (
+        "The best value so far, and what it will be after more trials: half of searches that went "
+        "like this one stay in the darkest band, 80 % and 90 % in the lighter ones."
+    )
+    return figure(draw, "The best value so far and a fan of how it may go on.", caption)
+
+
+def _suggestions(found: Findings) -> Html:
+    """List the next settings, from the model; first points of a design need none."""
+    belief = found.belief
+    if belief is None or not N_STARTUP_TRIALS <= len(belief.numbers) <= _MANY:
+        return Html("")
+    try:
+        proposals = suggest(found.study, _SUGGESTED, seed=0)
+    except ValueError:  # all settings have been tried
+        return paragraphs("All settings of the space have been tried.")
+    names = [name for name in found.names if any(name in p.params for p in proposals)]
+    head = [*([] if not found.single else ["80 % forecast", "improves"]), *map(shortened, names)]
+    rows = [[str(k), *_forecast(p, found.single), *(_value(p, name) for name in names)]
+            for k, p in enumerate(proposals, 1)]  # fmt: skip
+    listed = scrolling(table(["", *head], rows, class_="nowrap"), "The next settings")
+    settings = "\n".join(repr(p.params) for p in proposals)
+    return join(
+        [
+            tag("h3", "The next settings to try"),
+            paragraphs("Chosen together, so that each adds to the others."),
+            listed,
+            folded("As Python dictionaries", copyable("proposals", settings)),
+        ]
+    )
+
+
+def _forecast(proposal: Proposal, single: bool) -> list[str]:
+    if not single:
+        return []
+    assert proposal.interval is not None
+    assert proposal.improves is not None
+    return [interval(*proposal.interval), percent(proposal.improves)]
+
+
+def _value(proposal: Proposal, name: str) -> str:
+    value = proposal.params.get(name, "")
+    return number(value) if isinstance(value, float) else shortened(str(value))

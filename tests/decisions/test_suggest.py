@@ -1,0 +1,107 @@
+"""The next settings to evaluate, as a batch."""
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution
+from tests.reporting.studies import STUDIES, searched
+
+import calibrant
+
+SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+
+
+def nearest(proposals, names=("x", "y")):
+    """Return how far each member of a batch is from the nearest other one."""
+    X = np.array([[p.params[name] for name in names] for p in proposals])
+    apart = np.abs(X[:, None] - X[None]).max(axis=2)
+    return (apart + 9 * np.eye(len(X))).min(axis=1)
+
+
+def bowl(params):
+    return (params["x"] - 0.3) ** 2 + (params["y"] - 0.7) ** 2
+
+
+@pytest.fixture(scope="module")
+def study():
+    return calibrant.minimize(bowl, SPACE, n_trials=14, seed=0)
+
+
+def test_a_batch_spreads_and_is_worth_evaluating(study):
+    proposals = calibrant.suggest(study, 8, seed=0)
+    assert nearest(proposals).min() > 0.04
+    for proposal in proposals:
+        low, high = proposal.interval
+        assert low < high
+        assert 0 <= proposal.improves <= 1
+        assert proposal.feasible == 1
+    assert bowl(proposals[0].params) < 0.02  # the first is near the minimum that is known by now
+
+
+def test_batches_find_the_minimum():
+    """Four batches of six, from nothing: random search with as many is at about 0.02."""
+    study = optuna.create_study()
+    distributions = {name: FloatDistribution(*ends) for name, ends in SPACE.items()}
+    for batch in range(4):
+        for proposal in calibrant.suggest(study, 6, space=SPACE, seed=batch):
+            value = bowl(proposal.params)
+            study.add_trial(
+                optuna.create_trial(
+                    params=proposal.params, distributions=distributions, value=value
+                )
+            )
+    assert study.best_value < 2e-3
+
+
+def test_the_same_seed_gives_the_same_batch(study):
+    assert calibrant.suggest(study, 3, seed=1) == calibrant.suggest(study, 3, seed=1)
+    before = len(study.trials)
+    assert len(study.trials) == before  # nothing is stored
+
+
+def test_the_first_points_need_a_space_and_fill_it():
+    empty = optuna.create_study()
+    with pytest.raises(ValueError, match="pass `space`"):
+        calibrant.suggest(empty, 2)
+    proposals = calibrant.suggest(empty, 8, space=SPACE, seed=0)
+    for name in SPACE:  # a Latin hypercube: one in each eighth
+        eighths = sorted(int(8 * p.params[name]) for p in proposals)
+        assert eighths == list(range(8))
+    assert all(p.interval is None for p in proposals)
+
+
+def test_running_trials_are_part_of_the_batch():
+    study = searched(12, direction="minimize")
+    (alone,) = calibrant.suggest(study, 1, seed=0)
+    study.enqueue_trial(alone.params)
+    trial = study.ask()
+    trial.suggest_float("lr", 1e-5, 1e-1, log=True)
+    trial.suggest_int("layers", 1, 8)
+    trial.suggest_categorical("act", ["relu", "tanh"])
+    (other,) = calibrant.suggest(study, 1, seed=0)
+    assert other.params != alone.params
+
+
+def test_maximised_values_keep_their_sign():
+    study = calibrant.maximize(lambda p: -bowl(p), SPACE, n_trials=12, seed=0)
+    (proposal,) = calibrant.suggest(study, seed=0)
+    assert proposal.interval[0] < 0.1
+    assert proposal.interval[1] < 1
+
+
+@pytest.mark.parametrize("kind", ["two objectives", "conditional", "constrained", "constant"])
+def test_every_kind_of_study_has_suggestions(kind):
+    study = STUDIES[kind]()
+    proposals = calibrant.suggest(study, 3, seed=0)
+    assert len(proposals) == 3
+    assert len({str(p.params) for p in proposals}) == 3
+
+
+def test_a_small_space_runs_out():
+    study = calibrant.minimize(lambda p: p["n"], {"n": (1, 8)}, n_trials=6, seed=0)
+    tried = {trial.params["n"] for trial in study.trials}
+    proposals = calibrant.suggest(study, 5, seed=0)
+    assert {p.params["n"] for p in proposals} == set(range(1, 9)) - tried
+    study = calibrant.minimize(lambda p: p["n"], {"n": (1, 6)}, n_trials=6, seed=0)
+    with pytest.raises(ValueError, match="have been tried"):
+        calibrant.suggest(study)
