@@ -61,10 +61,12 @@ _HOMES = {
     # decisions about studies, and pages of them
     "CalibratedPruner": "decisions",
     "Outlook": "decisions",
+    "Proposal": "decisions",
     "StopWhen": "decisions",
+    "forecast": "decisions",
     "importance": "decisions",
     "outlook": "decisions",
-    "Proposal": "decisions",
+    "recommend": "decisions",
     "suggest": "decisions",
     "report": "reporting",
     # studies
@@ -100,8 +102,10 @@ if TYPE_CHECKING:  # the same table for type checkers; a test holds the two toge
     from calibrant.decisions import Outlook as Outlook
     from calibrant.decisions import Proposal as Proposal
     from calibrant.decisions import StopWhen as StopWhen
+    from calibrant.decisions import forecast as forecast
     from calibrant.decisions import importance as importance
     from calibrant.decisions import outlook as outlook
+    from calibrant.decisions import recommend as recommend
     from calibrant.decisions import suggest as suggest
     from calibrant.evaluation import Replay as Replay
     from calibrant.evaluation import figures as figures

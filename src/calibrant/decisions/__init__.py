@@ -7,21 +7,31 @@ Public names: below.
 """
 
 from calibrant.decisions.belief import Quantity, StudyBelief, believe
+from calibrant.decisions.forecast import Outcomes, SettingForecast, forecast
 from calibrant.decisions.importance import importance
 from calibrant.decisions.outlook import Outlook, outlook
 from calibrant.decisions.pruning import CalibratedPruner
+from calibrant.decisions.recommend import recommend
+from calibrant.decisions.recommendation import Candidate, Front, Recommendation
 from calibrant.decisions.stopping import StopWhen
 from calibrant.decisions.suggest import Proposal, suggest
 
 __all__ = [
     "CalibratedPruner",
+    "Candidate",
+    "Front",
+    "Outcomes",
     "Outlook",
     "Proposal",
     "Quantity",
+    "Recommendation",
+    "SettingForecast",
     "StopWhen",
     "StudyBelief",
     "believe",
+    "forecast",
     "importance",
     "outlook",
+    "recommend",
     "suggest",
 ]

@@ -1,0 +1,205 @@
+"""The setting to use, what it is worth, and whether to measure again before using it.
+
+The best value of a noisy study is the best luck as well. A setting is judged by what the model
+expects of it, given all evaluations: its own, pooled where it was tried several times, and those of
+its neighbours. Where there is no noise to speak of, the best evaluation is taken as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from optuna.study import Study
+from scipy.special import ndtri
+
+from calibrant.core.typing import FloatArray
+from calibrant.core.words import number
+from calibrant.decisions.belief import Quantity, StudyBelief, believe
+from calibrant.decisions.front import front
+from calibrant.decisions.recommendation import (
+    TAIL,
+    Candidate,
+    Front,
+    Recommendation,
+    Repeat,
+    in_user_sign,
+)
+from calibrant.decisions.settings import Settings, allowed, feasibility
+
+_SHOWN = 5  # candidates listed
+_SERIOUS = 60  # candidates that draws are made of, by what the model expects of them
+_DRAWS = 2000
+_SEED = 0  # the same study gets the same answer
+
+# What the model takes for noise is partly structure that it cannot see: a fifth of it counts for a
+# setting when one is chosen. Without that, the best evaluation is now and then left for a setting
+# that is far worse (benchmarks/decisions).
+_STRUCTURE = 0.2
+_NEGLIGIBLE = 0.01  # noise below this share of the spread of outcomes changes no choice
+_TIMES = (1, 2, 3, 5, 10)  # repetitions to choose from
+_MOST_OF_IT = 0.8  # of what endless repetitions would gain: as many as reach that
+_WORTH_IT = 0.1  # of the expected loss: less is not worth an evaluation
+_LUCK_SCORES = ndtri((np.arange(50) + 0.5) / 50)  # evenly likely results of re-evaluating
+
+
+def recommend(
+    study: Study, *, min_feasible: float | None = None, noisy: bool | None = None
+) -> Recommendation | Front:
+    """Return the setting to use, among those evaluated; of several objectives, the front.
+
+    >>> import optuna, calibrant
+    >>> study = optuna.create_study()
+    >>> study.optimize(lambda trial: (trial.suggest_float("x", -5, 5) - 1) ** 2, n_trials=20)
+    >>> found = calibrant.recommend(study)
+    >>> found.params == study.best_params  # there is no noise here
+    True
+
+    Args:
+        study: an Optuna study with finished trials, of any sampler.
+        min_feasible: only settings that meet all constraints with this probability; unless given,
+            those whose evaluations did meet them.
+        noisy: whether evaluating a setting twice can give two values; unless told, it is judged
+            from the trials.
+
+    Raises:
+        ValueError: where no trial has finished with a finite value, and where ``min_feasible`` is
+            given for a study without constraints.
+    """
+    return recommend_of(believe(study), min_feasible=min_feasible, noisy=noisy)
+
+
+def recommend_of(
+    belief: StudyBelief, *, min_feasible: float | None = None, noisy: bool | None = None
+) -> Recommendation | Front:
+    """Recommend as :func:`recommend` does, from what is believed about a study."""
+    settings = Settings.of(belief)
+    feasible = feasibility(belief, settings.X)
+    kept, warnings = allowed(belief, settings, feasible, min_feasible)
+    if len(belief.objectives) > 1:
+        return front(belief, settings, feasible, kept, warnings)
+    return _single(belief, settings, feasible, kept, warnings, noisy)
+
+
+def _single(
+    belief: StudyBelief,
+    settings: Settings,
+    feasible: FloatArray,
+    kept: NDArray[np.intp],
+    warnings: tuple[str, ...],
+    noisy: bool | None,
+) -> Recommendation:
+    quantity = belief.objectives[0]
+    observed = settings.mean(belief.history.Y[:, 0])[kept]
+    expected = quantity.expected(settings.X[kept])
+    means, noise = expected.mean(), quantity.noise(settings.X[kept])
+    exact, why = _is_exact(belief, settings, observed, noise, noisy)
+    score = observed if exact else (1.0 - _STRUCTURE) * means + _STRUCTURE * observed
+    serious = np.argsort(score, kind="stable")[:_SERIOUS]
+    draws = _draws(quantity, settings.X[kept[serious]], observed[serious] if exact else None)
+    chosen, best = 0, draws.min(axis=1)
+    chances = np.bincount(draws.argmin(axis=1), minlength=serious.size) / draws.shape[0]
+    order = np.argsort(-chances, kind="stable")
+    order = np.concatenate([[chosen], order[order != chosen]])[:_SHOWN]
+    ends = np.quantile(draws, [TAIL, 1.0 - TAIL], axis=0)
+    values = observed[serious] if exact else means[serious]
+    numbers = quantity.sign * values
+    candidates = tuple(
+        Candidate(
+            belief.settings(settings.X[kept[serious[i]]][None])[0],
+            settings.trials(belief, kept[serious[i]]),
+            float(quantity.sign * observed[serious[i]]),
+            float(numbers[i]),
+            in_user_sign(ends[:, i], quantity.sign),
+            float(chances[i]),
+            float(feasible[kept[serious[i]]]),
+        )
+        for i in order
+    )
+    loss = float(np.mean(draws[:, chosen] - best))
+    spread_here = 0.0 if exact else float(noise[serious[chosen]])
+    if not exact:
+        warnings = (*warnings, *_luck(quantity, observed, means, expected.quantile(1.0 - TAIL)))
+    return Recommendation(
+        candidates,
+        loss,
+        spread_here,
+        "observation" if exact else "posterior",
+        why,
+        warnings,
+        None if exact else _repeat(belief, settings.X[kept[serious]], draws, noise[serious], loss),
+    )
+
+
+def _is_exact(
+    belief: StudyBelief,
+    settings: Settings,
+    observed: FloatArray,
+    noise: FloatArray,
+    noisy: bool | None,
+) -> tuple[bool, str]:
+    """Return whether evaluations can be taken as they are, and why."""
+    told = "It has the best value observed: "
+    if noisy is not None:
+        if noisy:
+            return False, "Chosen by what the model expects, as evaluations are said to be noisy."
+        return True, f"{told}evaluations are said to have no noise."
+    again = [belief.history.Y[group, 0] for group in settings.rows if group.size > 1]
+    if again and all(np.ptp(values / 2.0) == 0.0 for values in again):
+        return True, f"{told}evaluating a setting again has given the same value."
+    spread = float(np.subtract(*np.quantile(belief.objectives[0].y / 2.0, [0.75, 0.25])) * 2.0)
+    here = float(noise[np.argmin(observed)])
+    if not again and here <= _NEGLIGIBLE * spread:
+        return True, f"{told}the noise of evaluations is negligible (std {number(here)})."
+    return False, (
+        f"Chosen by what the model expects: evaluations vary (noise of std {number(here)}), and "
+        "the best value observed is partly luck."
+    )
+
+
+def _draws(quantity: Quantity, X: FloatArray, exact: FloatArray | None) -> FloatArray:
+    """Draw the mean outcomes of some settings jointly, (draws, settings); no draw where exact."""
+    if exact is not None:
+        return exact[None]
+    return quantity.draws(X, _DRAWS, np.random.default_rng(_SEED))
+
+
+def _luck(
+    quantity: Quantity, observed: FloatArray, means: FloatArray, high: FloatArray
+) -> Sequence[str]:
+    """Return a warning if the best value is better than its setting can be expected to give."""
+    best = int(np.argmin(observed))
+    spread = high[best] - means[best]
+    if means[best] - observed[best] <= spread:
+        return ()
+    seen, real = (number(quantity.sign * value) for value in (observed[best], means[best]))
+    return (
+        f"The best value observed, {seen}, looks lucky: many evaluations of its setting would give "
+        f"about {real} on average.",
+    )
+
+
+def _repeat(
+    belief: StudyBelief, X: FloatArray, draws: FloatArray, noise: FloatArray, loss: float
+) -> Repeat | None:
+    """Return what is worth evaluating again: by how much that is expected to lower the loss.
+
+    After more evaluations the means of all settings move along their covariance with the one
+    evaluated; the best of them is then chosen (the knowledge gradient).
+    """
+    means, covariance = draws.mean(axis=0), np.atleast_2d(np.cov(draws.T))
+
+    def gain(index: int, times: float) -> float:
+        variance = covariance[index, index] + noise[index] ** 2 / times
+        moves = covariance[index] / np.sqrt(max(variance, np.finfo(float).tiny))
+        after = (means + _LUCK_SCORES[:, None] * moves).min(axis=1)
+        return float(means.min() - after.mean())
+
+    index = max(range(means.size), key=lambda i: gain(i, _TIMES[-1]))
+    enough = _MOST_OF_IT * gain(index, np.inf)
+    times = next((t for t in _TIMES if gain(index, t) >= enough), _TIMES[-1])
+    gained = gain(index, times)
+    if gained <= _WORTH_IT * loss:
+        return None
+    return Repeat(belief.settings(X[index][None])[0], times, gained)

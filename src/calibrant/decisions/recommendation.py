@@ -1,0 +1,201 @@
+"""What is recommended, in numbers and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant.core.typing import FloatArray
+from calibrant.core.words import count, interval, number, percent
+from calibrant.decisions.words import html_table, setting_text
+
+COVERAGE = 0.8  # of the intervals given
+TAIL = 0.1  # on each side of them
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A setting that was evaluated, and what is believed of it.
+
+    Args:
+        params: the setting.
+        trials: the numbers of the trials that evaluated it.
+        observed: the mean of their values.
+        value: what many evaluations are expected to give on average.
+        interval: the 80 % interval of that.
+        probability_best: that it is the best of all settings evaluated.
+        feasible: the probability that an evaluation meets all constraints.
+    """
+
+    params: dict[str, Any]
+    trials: tuple[int, ...]
+    observed: float
+    value: float
+    interval: tuple[float, float]
+    probability_best: float
+    feasible: float
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Which setting to evaluate again, how often, and by how much that lowers the expected loss."""
+
+    params: dict[str, Any]
+    times: int
+    gain: float
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The setting to use, with what speaks for it.
+
+    Args:
+        candidates: the recommended setting first, then the others most likely to be best.
+        expected_loss: how much better the best of all settings evaluated is expected to be.
+        noise: the std of evaluations of the recommended setting around their mean.
+        by: "observation" or "posterior": what it was chosen by.
+        reason: why.
+        warnings: what to be careful about.
+        repeat: what to evaluate again first, or None where that is not worth it.
+    """
+
+    candidates: tuple[Candidate, ...]
+    expected_loss: float
+    noise: float
+    by: str
+    reason: str
+    warnings: tuple[str, ...]
+    repeat: Repeat | None
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The setting to use."""
+        return self.candidates[0].params
+
+    @property
+    def value(self) -> float:
+        """What it gives on average."""
+        return self.candidates[0].value
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 80 % interval of that."""
+        return self.candidates[0].interval
+
+    def sentences(self) -> list[str]:
+        """Return the recommendation in words."""
+        best = self.candidates[0]
+        said = [
+            f"Use {setting_text(best.params)}.",
+            f"On average it gives {number(best.value)} "
+            f"({percent(COVERAGE)} interval {interval(*best.interval)}). It is the best of the "
+            f"settings tried with probability {percent(best.probability_best)}; the best of them "
+            f"is expected to be better by {number(self.expected_loss)}.",
+            self.reason,
+            *self.warnings,
+        ]
+        if self.repeat is None:
+            said.append("No setting is worth evaluating again to be surer of the choice.")
+        else:
+            again = f"{self.repeat.times} times" if self.repeat.times > 1 else "once"
+            said.append(
+                f"To be surer, evaluate {setting_text(self.repeat.params)} {again} more: that is "
+                f"expected to lower the loss by {number(self.repeat.gain)}."
+            )
+        return said
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def _repr_html_(self) -> str:
+        head = [
+            "setting",
+            "trials",
+            "observed",
+            "expected",
+            f"{percent(COVERAGE)} interval",
+            "P(best)",
+        ]
+        rows = [
+            [
+                setting_text(one.params),
+                ", ".join(map(str, one.trials)),
+                number(one.observed),
+                number(one.value),
+                interval(*one.interval),
+                percent(one.probability_best),
+            ]
+            for one in self.candidates
+        ]
+        return html_table(self.sentences(), head, rows)
+
+
+@dataclass(frozen=True)
+class FrontSetting:
+    """A setting on the front of several objectives.
+
+    Args:
+        params: the setting.
+        trials: the numbers of the trials that evaluated it.
+        values: what each objective is expected to be on average.
+        intervals: the 80 % intervals of these.
+        probability_on_front: that no other setting evaluated is better in all objectives.
+        feasible: the probability that an evaluation meets all constraints.
+    """
+
+    params: dict[str, Any]
+    trials: tuple[int, ...]
+    values: tuple[float, ...]
+    intervals: tuple[tuple[float, float], ...]
+    probability_on_front: float
+    feasible: float
+
+
+@dataclass(frozen=True)
+class Front:
+    """The settings among which the user chooses, of several objectives; in order of the first.
+
+    Args:
+        settings: those that no other is expected to be better than in all objectives.
+        warnings: what to be careful about.
+    """
+
+    settings: tuple[FrontSetting, ...]
+    warnings: tuple[str, ...] = ()
+
+    def sentences(self) -> list[str]:
+        """Return the front in words."""
+        return [
+            f"{count(len(self.settings), 'setting')} on the front of the "
+            f"{len(self.settings[0].values)} objectives, by what is expected of each.",
+            *self.warnings,
+        ]
+
+    def __str__(self) -> str:
+        lines = []
+        for one in self.settings:
+            values = ", ".join(
+                f"{number(value)} ({interval(*ends)})"
+                for value, ends in zip(one.values, one.intervals, strict=True)
+            )
+            chance = percent(one.probability_on_front)
+            lines.append(f"{setting_text(one.params)}: {values}; on the front {chance}")
+        return "\n".join([*self.sentences(), *lines])
+
+    def _repr_html_(self) -> str:
+        count = len(self.settings[0].values)
+        head = ["setting", *(f"value {i}" for i in range(count)), "P(on the front)"]
+        rows = []
+        for one in self.settings:
+            values = [
+                f"{number(value)} ({interval(*ends)})"
+                for value, ends in zip(one.values, one.intervals, strict=True)
+            ]
+            rows.append([setting_text(one.params), *values, percent(one.probability_on_front)])
+        return html_table(self.sentences(), head, rows)
+
+
+def in_user_sign(ends: FloatArray, sign: float) -> tuple[float, float]:
+    """Return the ends of an interval of minimised values as the user's."""
+    low, high = sorted((sign * ends).tolist())
+    return float(low), float(high)

@@ -1,0 +1,29 @@
+"""Settings and tables as statements about a study show them."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.core.words import number
+
+
+def setting_text(params: Mapping[str, Any]) -> str:
+    """Return a setting as ``lr=0.01, layers=3``."""
+    return ", ".join(f"{name}={_short(value)}" for name, value in params.items())
+
+
+def _short(value: Any) -> str:
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def html_table(sentences: Sequence[str], head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return sentences and a table for a notebook; all text is escaped."""
+    said = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
+    cells = [_row(head, "th"), *(_row(row, "td") for row in rows)]
+    return f"{said}<table>{''.join(cells)}</table>"
+
+
+def _row(cells: Sequence[str], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
