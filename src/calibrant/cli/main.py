@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import calibrant
+from calibrant.cli.decisions import forecast, recommend
 from calibrant.cli.demo import demo
 from calibrant.cli.outlook import outlook
 from calibrant.cli.recalibrate import recalibrate
@@ -25,6 +26,8 @@ app = typer.Typer(
 app.command()(tune)
 app.command()(outlook)
 app.command()(report)
+app.command()(recommend)
+app.command()(forecast)
 app.command()(recalibrate)
 app.command()(demo)
 

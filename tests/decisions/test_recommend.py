@@ -1,0 +1,202 @@
+"""Recommendations: which setting, what it is worth, how sure, and what to measure again."""
+
+import numpy as np
+import optuna
+import pytest
+from optuna.trial import create_trial
+
+import calibrant
+from calibrant.decisions.belief import believe
+from calibrant.decisions.front import _not_dominated
+from calibrant.decisions.recommend import _repeat
+
+FLOAT = optuna.distributions.FloatDistribution
+
+
+def study_of(points, values, directions=("minimize",), constraints=None):
+    study = optuna.create_study(directions=list(directions))
+    for row, (x, value) in enumerate(zip(points, values, strict=True)):
+        study.add_trial(
+            create_trial(
+                values=list(np.atleast_1d(value)),
+                params={"x": float(x)},
+                distributions={"x": FLOAT(0.0, 1.0)},
+                constraints={} if constraints is None else constraints[row],
+            )
+        )
+    return study
+
+
+def truth(x):
+    return 4.0 * (np.asarray(x) - 0.3) ** 2
+
+
+def noisy(seed, noise=1.0, count=40, sign=1.0):
+    rng = np.random.default_rng(seed)
+    points = rng.random(count)
+    values = sign * (truth(points) + noise * rng.standard_normal(count))
+    return study_of(points, values, ["minimize" if sign > 0.0 else "maximize"])
+
+
+def test_without_noise_it_is_the_best_evaluation():
+    points = np.linspace(0.0, 1.0, 21)
+    study = study_of(points, np.sin(8.0 * points))
+    found = calibrant.recommend(study)
+    assert found.by == "observation"
+    assert found.params == study.best_params
+    assert found.value == study.best_value
+    assert found.interval == (study.best_value, study.best_value)
+    assert (found.expected_loss, found.repeat, found.warnings) == (0.0, None, ())
+    assert "noise of evaluations is negligible" in found.reason
+
+
+def test_with_noise_it_is_nearer_to_the_truth_than_the_best_evaluation():
+    better, worse, bias, best_bias, held = 0, 0, [], [], []
+    for seed in range(8):
+        study = noisy(seed, noise=0.5)
+        found = calibrant.recommend(study)
+        assert found.by == "posterior"
+        here, best = truth(found.params["x"]), truth(study.best_params["x"])
+        better, worse = better + (here < best), worse + (here > best)
+        bias.append(found.value - here)
+        best_bias.append(study.best_value - best)
+        held.append(found.interval[0] <= here <= found.interval[1])
+    assert better > worse
+    assert abs(np.mean(bias)) < 0.3 * abs(np.mean(best_bias))
+    assert np.mean(best_bias) < -0.5  # what `best_value` would have promised
+    assert np.mean(held) >= 0.6
+
+
+def test_it_warns_of_luck_and_says_why():
+    found = calibrant.recommend(noisy(1))
+    assert any("looks lucky" in warning for warning in found.warnings)
+    assert "Chosen by what the model expects" in found.reason
+    text = str(found)
+    for part in ("Use x=", "80 % interval", "looks lucky", "evaluat"):
+        assert part in text
+
+
+def test_maximising_gives_the_same_with_the_other_sign():
+    down, up = calibrant.recommend(noisy(2)), calibrant.recommend(noisy(2, sign=-1.0))
+    assert up.params == down.params
+    assert up.value == pytest.approx(-down.value)
+    assert up.interval == pytest.approx((-down.interval[1], -down.interval[0]))
+    assert up.expected_loss == pytest.approx(down.expected_loss)
+
+
+def test_probabilities_of_five_settings_and_the_same_answer_twice():
+    study = noisy(3)
+    found, again = calibrant.recommend(study), calibrant.recommend(study)
+    assert found == again
+    assert len(found.candidates) == 5
+    chances = [candidate.probability_best for candidate in found.candidates]
+    assert 0.0 < sum(chances) <= 1.0 + 1e-9
+    assert chances[1:] == sorted(chances[1:], reverse=True)
+
+
+def test_replicates_are_one_setting():
+    rng = np.random.default_rng(0)
+    points = np.repeat(np.linspace(0.0, 1.0, 10), 8)
+    study = study_of(points, truth(points) + 0.2 * rng.standard_normal(80))
+    found = calibrant.recommend(study)
+    assert {len(candidate.trials) for candidate in found.candidates} == {8}
+    assert found.params["x"] == pytest.approx(1.0 / 3.0, abs=0.12)
+    values = [study.trials[n].value for n in found.candidates[0].trials]
+    assert found.candidates[0].observed == pytest.approx(np.mean(values))
+
+
+def test_a_repeated_value_says_that_there_is_no_noise():
+    points = np.array([0.1, 0.9, 0.35, 0.6, 0.6])
+    study = study_of(points, [3.0, -2.0, 5.0, 0.5, 0.5])
+    found = calibrant.recommend(study)
+    assert found.by == "observation"
+    assert found.params["x"] == 0.9
+    assert "has given the same value" in found.reason
+
+
+def test_the_user_may_say_whether_there_is_noise():
+    study = noisy(1)
+    exact = calibrant.recommend(study, noisy=False)
+    assert exact.params == study.best_params
+    assert exact.value == study.best_value
+    points = np.linspace(0.0, 1.0, 21)
+    assert calibrant.recommend(study_of(points, truth(points)), noisy=True).by == "posterior"
+
+
+def test_constraints_limit_what_is_recommended():
+    points = np.linspace(0.0, 1.0, 30)
+    limits = [{"memory": x - 0.5} for x in points]
+    study = study_of(points, -points, constraints=limits)  # the larger x the better
+    found = calibrant.recommend(study)
+    assert found.params["x"] <= 0.5
+    careful = calibrant.recommend(study, min_feasible=0.99)
+    assert careful.params["x"] <= found.params["x"]
+    assert careful.candidates[0].feasible >= 0.99
+    nowhere = study_of(points, -points, constraints=[{"memory": 1.0 + x} for x in points])
+    found = calibrant.recommend(nowhere, min_feasible=0.9)
+    assert "No setting meets the constraints with probability 90 %" in found.warnings[0]
+
+
+def test_the_front_of_several_objectives():
+    rng = np.random.default_rng(0)
+    points = np.linspace(0.0, 1.0, 15)
+    values = np.column_stack([points**2, -((points - 1.0) ** 2)])
+    values = values + 0.01 * rng.standard_normal(values.shape)
+    study = study_of(points, values, ["minimize", "maximize"])
+    front = calibrant.recommend(study)
+    assert len(front.settings) >= 10  # all of them trade one for the other
+    firsts = [setting.values[0] for setting in front.settings]
+    assert firsts == sorted(firsts)
+    for setting in front.settings:
+        for value, (low, high) in zip(setting.values, setting.intervals, strict=True):
+            assert low <= value <= high
+        assert 0.0 < setting.probability_on_front <= 1.0
+    assert "on the front" in str(front)
+    assert "<table>" in front._repr_html_()
+
+
+def test_what_is_not_dominated():
+    Y = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    assert _not_dominated(Y).tolist() == [True, True, False, True]
+
+
+def test_the_gain_of_measuring_again_is_that_of_simulated_measurements():
+    """The knowledge gradient against a simulation: condition on an outcome, choose again."""
+    rng = np.random.default_rng(5)
+    belief = believe(noisy(4, count=12))
+    X = belief.history.X[:4]
+    A = rng.standard_normal((4, 4))
+    means, covariance = np.array([0.0, 0.2, 0.3, 1.0]), A @ A.T
+    draws = rng.multivariate_normal(means, covariance, 40_000)
+    noise = np.full(4, 0.7)
+    found = _repeat(belief, X, draws, noise, loss=1e-6)
+    index = int(np.argmin(np.abs(X[:, 0] - found.params["x"])))
+    truths = rng.multivariate_normal(means, covariance, 20_000)
+    seen = truths[:, index] + 0.7 / np.sqrt(found.times) * rng.standard_normal(20_000)
+    weight = covariance[index] / (covariance[index, index] + 0.49 / found.times)
+    after = means + (seen - means[index])[:, None] * weight
+    chosen = after.argmin(axis=1)
+    gain = np.mean(truths[:, 0] - truths[np.arange(20_000), chosen])
+    assert found.gain == pytest.approx(gain, rel=0.1)
+
+
+def test_notebooks_escape_what_they_show():
+    study = optuna.create_study()
+    choices = optuna.distributions.CategoricalDistribution(["<b>", "c"])
+    for value, choice in ((1.0, "<b>"), (2.0, "c"), (3.0, "c")):
+        study.add_trial(
+            create_trial(value=value, params={"k": choice}, distributions={"k": choices})
+        )
+    shown = calibrant.recommend(study)._repr_html_()
+    assert "<b>" not in shown
+    assert "&lt;b&gt;" in shown
+
+
+def test_mistakes_are_explained():
+    with pytest.raises(ValueError, match="No trial of the study has finished"):
+        calibrant.recommend(optuna.create_study())
+    study = noisy(0, count=5)
+    with pytest.raises(ValueError, match=r"no constraints that `min_feasible=0.9` could be about"):
+        calibrant.recommend(study, min_feasible=0.9)
+    with pytest.raises(ValueError, match="0 < coverage < 1"):
+        calibrant.recommend(study, min_feasible=1.5)
