@@ -8,6 +8,7 @@ its neighbours. Where there is no noise to speak of, the best evaluation is take
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from calibrant.decisions.recommendation import (
     in_user_sign,
 )
 from calibrant.decisions.settings import Settings, allowed, feasibility
+from calibrant.models.likelihood import Priors
 
 _SHOWN = 5  # candidates listed
 _SERIOUS = 60  # candidates that draws are made of, by what the model expects of them
@@ -50,8 +52,8 @@ def recommend(
     """Return the setting to use, among those evaluated; of several objectives, the front.
 
     >>> import optuna, calibrant
-    >>> study = optuna.create_study()
-    >>> study.optimize(lambda trial: (trial.suggest_float("x", -5, 5) - 1) ** 2, n_trials=20)
+    >>> study = optuna.create_study(sampler=calibrant.CalibratedSampler(seed=0))
+    >>> study.optimize(lambda trial: (trial.suggest_float("x", -5, 5) - 1) ** 2, n_trials=15)
     >>> found = calibrant.recommend(study)
     >>> found.params == study.best_params  # there is no noise here
     True
@@ -149,13 +151,22 @@ def _is_exact(
     if again and all(np.ptp(values / 2.0) == 0.0 for values in again):
         return True, f"{told}evaluating a setting again has given the same value."
     spread = float(np.subtract(*np.quantile(belief.objectives[0].y / 2.0, [0.75, 0.25])) * 2.0)
+    least = _least_noise(belief.objectives[0])
+    if not again and least <= _NEGLIGIBLE * spread:
+        return True, f"{told}the noise of evaluations is negligible (std {number(least)})."
     here = float(noise[np.argmin(observed)])
-    if not again and here <= _NEGLIGIBLE * spread:
-        return True, f"{told}the noise of evaluations is negligible (std {number(here)})."
     return False, (
         f"Chosen by what the model expects: evaluations vary (noise of std {number(here)}), and "
         "the best value observed is partly luck."
     )
+
+
+def _least_noise(quantity: Quantity) -> float:
+    """Return the std of noise at the best outcome, of a model that expects none."""
+    likely = quantity.processes[int(np.argmax(quantity.weights))].model
+    fitted = replace(likely, priors=Priors()).fit(quantity.X, quantity.y)
+    variance = fitted.noise_around(fitted.v[[np.argmin(quantity.y)]])[0]
+    return float(np.sqrt(variance) / fitted.outputs.slope(quantity.y.min()))
 
 
 def _draws(quantity: Quantity, X: FloatArray, exact: FloatArray | None) -> FloatArray:
