@@ -12,6 +12,7 @@ from calibrant.cli.demo import demo
 from calibrant.cli.outlook import outlook
 from calibrant.cli.recalibrate import recalibrate
 from calibrant.cli.report import report
+from calibrant.cli.suggest import suggest
 from calibrant.cli.terminal import console
 from calibrant.cli.tune import tune
 
@@ -25,6 +26,7 @@ app = typer.Typer(
 
 app.command()(tune)
 app.command()(outlook)
+app.command()(suggest)
 app.command()(report)
 app.command()(recommend)
 app.command()(forecast)

@@ -1,0 +1,190 @@
+"""``calibrant suggest``: the next experiments, as rows of a table that a person fills in."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import optuna
+import typer
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    IntDistribution,
+)
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from calibrant.cli.tables import Table, read_table, write_table
+from calibrant.cli.terminal import check_writable, console, fail, say
+from calibrant.core import validate
+from calibrant.core.words import count, number
+from calibrant.decisions.suggest import Proposal
+from calibrant.decisions.suggest import suggest as next_settings
+from calibrant.evaluation.verdict import verdict
+from calibrant.studies.optuna_private import contains
+from calibrant.studies.runner import quiet_optuna
+from calibrant.studies.shown import COVERAGE
+from calibrant.studies.space_text import describe, parse_parameter, parse_space
+
+LOW, HIGH = "low80", "high80"  # the columns of forecasts
+_FAILED = {"failed", "fail", "error", "x"}  # how a person writes that there is no outcome
+
+
+def suggest(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV with a column per parameter and one for the outcome; it is made if there is "
+            "none. Leave the outcome empty until it is known; `failed` means there is none, and "
+            "`>100` or `<0.1` that it is beyond what can be measured."
+        ),
+    ],
+    param: Annotated[
+        list[str],
+        typer.Option("--param", "-p", help="temperature=20.0..80, cycles=1..8, buffer=A,B,C"),
+    ],
+    n: Annotated[int, typer.Option("-n", help="How many rows should wait for an outcome.")] = 1,
+    value: Annotated[str, typer.Option(help="The column of the outcome.")] = "value",
+    maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Seed of all random choices.")] = None,
+) -> None:
+    """Add the next experiments to a table: fill in what comes out, and run the same again.
+
+    calibrant suggest data.csv -p temperature=20.0..80 -p pH=4.0..9 -n 8 --maximize
+    """
+    try:
+        validate.at_least("n", n, 1)
+        check_writable(data)
+        with warnings.catch_warnings(record=True) as doubts:
+            warnings.simplefilter("always")
+            space = parse_space(dict(parse_parameter(text) for text in param))
+        for doubt in doubts:
+            say(f"Note: {doubt.message}", "yellow")
+        table = read_table(data) if data.exists() else Table([*space, value, LOW, HIGH, "note"])
+        study = study_of(table, space, value, maximize, str(data))
+        _print_so_far(study, table, value)
+        waiting = len(study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)))
+        if waiting >= n:
+            say(
+                f"{count(waiting, 'row')} of {data} wait for a `{value}`: fill them in, then run "
+                "this again."
+            )
+            return
+        proposals = next_settings(study, n - waiting, space=space, seed=seed)
+        _append(table, proposals, value)
+        write_table(data, table)
+        _print_proposals(proposals, data, value)
+    except (ValueError, TypeError, OSError) as error:
+        fail(str(error))
+
+
+def study_of(
+    table: Table, space: Mapping[str, BaseDistribution], value: str, maximize: bool, path: str
+) -> Study:
+    """Return the experiments of a table as a study: measured, failed, or still to be done."""
+    missing = [name for name in (*space, value) if name not in table.header]
+    if missing:
+        raise ValueError(
+            f"{path} must have a column `{missing[0]}`, but its columns are "
+            f"{', '.join(table.header)}."
+        )
+    trials = [
+        _trial(table, row, space, value, f"{path}, line {line}")
+        for row, line in zip(table.rows, table.lines, strict=True)
+    ]
+    with quiet_optuna():
+        study = optuna.create_study(direction="maximize" if maximize else "minimize")
+        study.add_trials(trials)
+    return study
+
+
+def _trial(
+    table: Table,
+    row: Mapping[str, str],
+    space: Mapping[str, BaseDistribution],
+    value: str,
+    where: str,
+) -> FrozenTrial:
+    params = {name: _setting(table, row[name], name, d, where) for name, d in space.items()}
+    outcome = row[value].strip()
+    common: dict[str, Any] = {"params": params, "distributions": dict(space)}
+    if not outcome:
+        return optuna.create_trial(state=TrialState.RUNNING, **common)
+    if outcome.lower() in _FAILED:
+        return optuna.create_trial(state=TrialState.FAIL, **common)
+    try:
+        # Beyond what can be measured: its limit is all that is known, and counts as the outcome.
+        known = table.number(outcome.lstrip("<>≤≥ "))
+    except ValueError:
+        known = math.nan
+    if not math.isfinite(known):
+        raise ValueError(
+            f"{where}: `{value}` must be a number, `failed`, or empty while it is not known, but "
+            f"got {outcome!r}."
+        )
+    return optuna.create_trial(value=known, **common)
+
+
+def _setting(table: Table, cell: str, name: str, distribution: BaseDistribution, where: str) -> Any:
+    """Return a cell as a value of its parameter."""
+    if isinstance(distribution, CategoricalDistribution):
+        named = {str(choice): choice for choice in distribution.choices}
+        if cell.strip() in named:
+            return named[cell.strip()]
+    try:
+        found: float | int = table.number(cell)
+        if isinstance(distribution, IntDistribution) and found == int(found):
+            found = int(found)
+        if isinstance(distribution, CategoricalDistribution):
+            found = next(choice for choice in distribution.choices if choice == found)
+        if contains(distribution, distribution.to_internal_repr(found)):
+            return found
+    except (ValueError, StopIteration, OverflowError):
+        pass
+    raise ValueError(
+        f"{where}: `{name}` must be {describe(distribution)}, but got {cell.strip()!r}; correct "
+        "the cell, or change `--param`."
+    )
+
+
+def _append(table: Table, proposals: tuple[Proposal, ...], value: str) -> None:
+    """Add a row for each proposal, with its forecast."""
+    for column in (LOW, HIGH):
+        if column not in table.header:
+            table.header.append(column)
+    for proposal in proposals:
+        row = {
+            name: table.text(cell, 5) if isinstance(cell, float) else str(cell)
+            for name, cell in proposal.params.items()
+        }
+        if proposal.interval is not None:
+            row |= dict(zip((LOW, HIGH), map(table.text, proposal.interval), strict=True))
+        table.rows.append({**row, value: ""})
+
+
+def _print_so_far(study: Study, table: Table, value: str) -> None:
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    if not complete:
+        return
+    best = study.best_trial
+    settings = ", ".join(f"{name}={cell}" for name, cell in best.params.items())
+    line = table.lines[best.number]
+    say(f"Best of {len(complete)}: {number(best.value or 0.0, 6)} in line {line}: {settings}")
+    held = []
+    for row, trial in zip(table.rows, study.get_trials(deepcopy=False), strict=True):
+        if trial.state == TrialState.COMPLETE and row.get(LOW) and row.get(HIGH):
+            low, high = table.number(row[LOW]), table.number(row[HIGH])
+            held.append(low <= (trial.value or 0.0) <= high)
+    if held:
+        say(verdict(sum(held), len(held), COVERAGE).sentence)
+
+
+def _print_proposals(proposals: tuple[Proposal, ...], data: Path, value: str) -> None:
+    for proposal in proposals:
+        console.print(f"  {proposal}", soft_wrap=True)
+    added = count(len(proposals), "row")
+    say(f"{added} added to {data}. Fill in `{value}`, then run the same command again.")
