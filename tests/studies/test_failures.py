@@ -8,7 +8,8 @@ from optuna.trial import TrialState
 
 import calibrant
 from calibrant import CalibratedSampler
-from calibrant.studies.archive import Archive, stored
+from calibrant.studies.archive import Archive
+from calibrant.studies.suggestions import stored
 
 X = {"x": FloatDistribution(0.0, 1.0)}
 XY = {**X, "y": FloatDistribution(0.0, 1.0)}

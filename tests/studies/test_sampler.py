@@ -16,7 +16,8 @@ import calibrant
 from calibrant import CalibratedSampler
 from calibrant.models import GaussianProcess
 from calibrant.studies import review
-from calibrant.studies.archive import Archive, running_points, stored
+from calibrant.studies.archive import Archive, running_points
+from calibrant.studies.suggestions import stored
 
 X = {"x": FloatDistribution(0.0, 1.0)}
 XY = {**X, "y": FloatDistribution(0.0, 1.0)}

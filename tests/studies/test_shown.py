@@ -8,8 +8,9 @@ from calibrant import CalibratedSampler, review
 from calibrant.models import GaussianProcess
 from calibrant.search.defaults import INFORMED, SHOWN
 from calibrant.search.shown import informed
-from calibrant.studies.archive import Archive, stored
+from calibrant.studies.archive import Archive
 from calibrant.studies.shown import COVERAGE, ShownForecasts
+from calibrant.studies.suggestions import stored
 
 
 def bowl(trial):

@@ -39,9 +39,10 @@ from calibrant.recalibration.gaussian import GaussianRecalibrator
 from calibrant.search.defaults import MODEL
 from calibrant.search.history import History
 from calibrant.search.training import prepare
-from calibrant.studies.archive import Archive, signs
+from calibrant.studies.archive import Archive
 from calibrant.studies.space import Space
 from calibrant.studies.space_text import describe
+from calibrant.studies.suggestions import signs
 
 _RECALIBRATOR = GaussianRecalibrator(strength=10.0, limit=2.5)
 _FOLDS = 5  # hyper-parameters are fitted again for each: what they were fitted to flatters them

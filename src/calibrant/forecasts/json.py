@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.core import validate
 from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.mapped import Mapped
 from calibrant.forecasts.normal import Mixture, Normal
@@ -14,6 +15,7 @@ from calibrant.forecasts.output_maps.power import MonotoneMap, PowerMap
 from calibrant.forecasts.output_maps.tanh import TanhMap
 from calibrant.forecasts.quantiles import Quantiles
 
+_STEEPEST = 10.0  # power of an output map, far beyond those that are fitted
 _LEVELS = np.arange(1, 100) / 100  # at which any other kind of forecast is stored
 
 
@@ -71,4 +73,13 @@ def _outputs_from_dict(state: Mapping[str, Any]) -> MonotoneMap:
         return TanhMap(**state)
     known = dict(state)
     floor = known.pop("floor", None)  # the name of Box–Cox's low end in earlier versions' studies
-    return PowerMap(**known, low=floor) if floor and not known["signed"] else PowerMap(**known)
+    if floor and not known["signed"]:
+        known["low"] = floor
+    signed = known.pop("signed", True)
+    numbers = {name: float(validate.finite(name, value)) for name, value in known.items()}
+    restored = PowerMap(bool(signed), **numbers)
+    validate.positive("unit", restored.unit)
+    validate.positive("std", restored.std)
+    if not (restored.low < restored.high and abs(restored.power) <= _STEEPEST):
+        raise ValueError(f"This is not a stored output map: {dict(state)!r}.")
+    return restored

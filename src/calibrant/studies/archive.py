@@ -1,37 +1,34 @@
-"""What a study's trials say to the optimiser, and where its forecasts are kept.
+"""What a study's trials say to the optimiser.
 
-The point suggested and its raw forecast are stored with the trial, before the objective runs. All
-that a search needs can be rebuilt from storage, by another worker or next week.
+All that a search needs can be rebuilt from storage, by another worker or next week.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.core.cube import keys
 from calibrant.core.normal import SCORE_LIMIT
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
-from calibrant.forecasts.json import forecast_from_dict, forecast_to_dict
 from calibrant.recalibration.score_log import ScoreLog
 from calibrant.search.history import History
 from calibrant.search.shown import Circumstances
-from calibrant.search.step import Suggestion
 from calibrant.studies import optuna_private
 from calibrant.studies.space import Internal, Space, conditions, union
 from calibrant.studies.steady import BEAT
+from calibrant.studies.suggestions import signs, stored
 
-_KEY = "calibrant:suggestion"  # of the system attribute that holds a suggestion
 _RECENT = 5  # trials without a parameter after which it is given up
 _NEAR = 1.0  # cubes away: further outside a range that was changed, outcomes do not count
 _LONGER = 10.0  # times the longest evaluation: a running trial that is older has lost its worker
@@ -49,7 +46,7 @@ def cut_off(study: Study) -> set[int]:
     """
     trials = study.get_trials(deepcopy=False)
     replaced = {number for t in trials for number in optuna_private.begun_again(t)}
-    replaced.update(study.user_attrs.get(_SLIPS, ()))
+    replaced.update(_slips(study.user_attrs))
     return {
         trial.number
         for trial in trials
@@ -68,47 +65,11 @@ def forgive(study: Study) -> None:
         study.set_user_attr(_SLIPS, failed)
 
 
-class Stored(NamedTuple):
-    """A suggestion as it is kept with its trial."""
-
-    params: dict[str, float]  # internal values
-    forecasts: tuple[Forecast, ...]  # one per objective, minimised; none in the initial design
-    signs: tuple[float, ...]  # that objectives had then; none where an earlier version stored it
-    known: Circumstances | None  # of the default model's forecasts; None of another or earlier one
-    shown: tuple[float, float] | None  # the interval shown for a single objective, minimised
-
-
-def store(
-    study: Study,
-    trial: FrozenTrial,
-    params: Internal,
-    suggestion: Suggestion,
-    shown: tuple[float, float] | None,
-) -> None:
-    """Keep a suggestion with its trial, where every worker can see it."""
-    record: dict[str, Any] = {
-        "params": dict(params),
-        "forecasts": [forecast_to_dict(forecast) for forecast in suggestion.forecasts],
-        "signs": signs(study).tolist(),
-        "known": suggestion.known and asdict(suggestion.known),
-    }
-    if shown is not None:  # JSON has no infinity
-        record["shown"] = [end if np.isfinite(end) else None for end in shown]
-    optuna_private.note_trial(study, trial, _KEY, record)
-
-
-def stored(trial: FrozenTrial) -> Stored | None:
-    """Return the suggestion kept with a trial, if there is one."""
-    record = optuna_private.trial_note(trial, _KEY)
-    if record is None:
-        return None
-    forecasts = tuple(map(forecast_from_dict, record["forecasts"]))
-    shown = None
-    if record.get("shown") is not None:
-        low, high = record["shown"]
-        shown = (-np.inf if low is None else low, np.inf if high is None else high)
-    known = record.get("known") and Circumstances(**record["known"])
-    return Stored(record["params"], forecasts, tuple(record.get("signs", ())), known, shown)
+def _slips(attributes: Mapping[str, Any]) -> frozenset[int]:
+    """Return the trials that a study has forgiven; what cannot be read is none."""
+    noted = attributes.get(_SLIPS, ())
+    whole = isinstance(noted, list) and all(isinstance(number, int) for number in noted)
+    return frozenset(noted if whole else ())
 
 
 def internal_params(trial: FrozenTrial) -> dict[str, float]:
@@ -117,11 +78,6 @@ def internal_params(trial: FrozenTrial) -> dict[str, float]:
         name: trial.distributions[name].to_internal_repr(value)
         for name, value in trial.params.items()
     }
-
-
-def signs(study: Study) -> FloatArray:
-    """Return what turns each objective into one to be minimised: 1 or −1."""
-    return np.array([-1.0 if d == StudyDirection.MAXIMIZE else 1.0 for d in study.directions])
 
 
 class Record(NamedTuple):
@@ -161,7 +117,7 @@ class Archive:
             self.records, self._distributions = {}, {}
             self._rows_of, self._read = None, []
             self._kept_in = optuna_private.storage_of(study)
-            self._slips = frozenset(optuna_private.user_attributes(study).get(_SLIPS, ()))
+            self._slips = _slips(optuna_private.user_attributes(study))
             self._earlier = frozenset(t.number for t in trials if t.state.is_finished())
         finished = [
             trial
@@ -383,8 +339,11 @@ def _record(trial: FrozenTrial, flip: FloatArray) -> Record:
         same = not suggestion.signs or suggestion.signs == tuple(flip)
         if same and len(suggestion.forecasts) == values.size:
             forecasts = suggestion.forecasts
-            each = [float(f.score(y)) for f, y in zip(forecasts, values, strict=True)]
+            with np.errstate(all="ignore"):  # a damaged forecast may have no score
+                each = [float(f.score(y)) for f, y in zip(forecasts, values, strict=True)]
             scores = np.clip(each, -SCORE_LIMIT, SCORE_LIMIT)
+            if np.isnan(scores).any():
+                forecasts, scores = (), None
     return Record(
         _finished(trial),
         trial.state != TrialState.FAIL,

@@ -10,6 +10,7 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from calibrant.studies.archive import forgive
+from calibrant.studies.storage import hidden
 
 _JOB = "calibrant:job"  # user attribute of a study: what it tunes
 _RUN = "calibrant:run"  # user attribute of a study: how it was last run
@@ -31,15 +32,21 @@ class Job:
     seed: int | None = None
 
 
+def _noted(study: Study, key: str) -> dict[str, Any] | None:
+    """Return a record of a study; one that is damaged is none."""
+    noted = study.user_attrs.get(key)
+    return noted if isinstance(noted, dict) else None
+
+
 def job_of(study: Study) -> Job:
     """Return what is recorded of how a study was started."""
-    job, run = study.user_attrs.get(_JOB) or {}, study.user_attrs.get(_RUN) or {}
+    job, run = _noted(study, _JOB) or {}, _noted(study, _RUN) or {}
     return Job(tuple(job.get("program") or ()), tuple(run.get("command") or ()), run.get("seed"))
 
 
 def record_run(study: Study, command: Sequence[str] = (), seed: int | None = None) -> None:
     """Keep with a study how it is being run."""
-    run = {"command": list(command), "seed": seed}
+    run = {"command": [hidden(part) for part in command], "seed": seed}
     if study.user_attrs.get(_RUN) != run:
         study.set_user_attr(_RUN, run)
 
@@ -50,7 +57,7 @@ def same_job(study: Study, **job: Any) -> None:
     Two problems in one study would be modelled as one. The comparison is of what was recorded: the
     names of parameters, and on the command line also the program and how its result is read.
     """
-    known = study.user_attrs.get(_JOB)
+    known = _noted(study, _JOB)
     of_use = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
     begun = bool(study.get_trials(deepcopy=False, states=of_use))
     if known is None or not begun:  # nothing to mix up: the earlier record may have been a mistake

@@ -95,12 +95,14 @@ def as_repetition(notes: Mapping[str, Any], number: int) -> dict[str, Any]:
 
 def fixed_params(trial: FrozenTrial) -> dict[str, Any]:
     """Return the parameters that were given when the trial was enqueued."""
-    return dict(trial.system_attrs.get("fixed_params", {}))
+    given = trial.system_attrs.get("fixed_params")
+    return dict(given) if isinstance(given, Mapping) else {}
 
 
 def begun_again(trial: FrozenTrial) -> list[int]:
     """Return the numbers of trials of dead workers that this one repeats."""
-    return list(trial.system_attrs.get("retry_history", ()))
+    numbers = trial.system_attrs.get("retry_history")
+    return [n for n in numbers if isinstance(n, int)] if isinstance(numbers, list) else []
 
 
 def contains(distribution: BaseDistribution, value: float) -> bool:

@@ -12,8 +12,9 @@ from optuna.trial import TrialState
 
 from calibrant.core.typing import FloatArray
 from calibrant.recalibration.base import Issued
-from calibrant.studies.archive import Archive, Record, cut_off, signs
+from calibrant.studies.archive import Archive, Record, cut_off
 from calibrant.studies.shown import COVERAGE, ShownForecasts
+from calibrant.studies.suggestions import signs
 
 
 @dataclass(frozen=True)

@@ -35,10 +35,11 @@ from calibrant.search.notices import Notices
 from calibrant.search.step import Fits, Policy, Suggestion
 from calibrant.search.training import TrainingData
 from calibrant.studies import optuna_private
-from calibrant.studies.archive import Archive, running_points, store
+from calibrant.studies.archive import Archive, running_points
 from calibrant.studies.shown import ShownForecasts
 from calibrant.studies.space import Internal, Space, searchable
 from calibrant.studies.space_text import parse_space
+from calibrant.studies.suggestions import store
 
 _ATTEMPTS = 8  # at a point that no other worker has just taken
 _DESIGN_KEY = "calibrant:design"  # the seed of the first points, shared by all workers
@@ -264,7 +265,7 @@ class CalibratedSampler(BaseSampler):
         if self._seed is not None:
             return self._seed
         known = optuna_private.study_note(study, _DESIGN_KEY)
-        if known is None:
+        if not isinstance(known, int) or known < 0:
             known = int(self._rng.integers(2**31))
             optuna_private.note_study(study, _DESIGN_KEY, known)
         return int(known)

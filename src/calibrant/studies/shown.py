@@ -19,7 +19,8 @@ from calibrant.forecasts.base import Forecast
 from calibrant.recalibration.base import Issued, Recalibrator
 from calibrant.search.defaults import INFORMED, SHOWN
 from calibrant.search.shown import Circumstances, informed
-from calibrant.studies.archive import Record, signs, stored
+from calibrant.studies.archive import Record
+from calibrant.studies.suggestions import signs, stored
 
 COVERAGE = 0.8  # of the intervals shown to the user
 _ENDS = (0.1, 0.9)  # levels of their ends
