@@ -97,3 +97,20 @@ def test_the_table_of_a_running_study_fits_a_terminal(width):
     assert [row[1] for row in shown[::2]] == ["0.123456", "2.12346"]
     assert shown[1][1:4] == ["failed:", "exit", "code"]
     assert all("learning" in row for row in rows if row.split()[:1] and row.split()[0] in "02")
+
+
+def test_it_outlives_a_storage_that_is_away(study, monkeypatch):
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    pictures = iter([_picture(study, 100)])
+
+    def away(study, width):
+        for picture in pictures:
+            return picture
+        raise ConnectionError("server closed the connection")
+
+    monkeypatch.setattr("calibrant.cli.live_table._picture", away)
+    with live_table(study, 3, console) as listener:
+        listener(study, study.trials[-1])
+    shown = console.file.getvalue()
+    assert "best" in shown
+    assert "the storage does not answer (ConnectionError)" in shown

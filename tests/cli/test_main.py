@@ -3,16 +3,21 @@
 import csv
 import json
 import re
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import calibrant
 from calibrant import OnlineRecalibrator, recalibrator_from_dict
 from calibrant.cli import demo
 from calibrant.cli.main import app
+from calibrant.cli.recalibrate import Kind, _load, _new
 
 runner = CliRunner()
 README = Path(__file__).parents[2] / "README.md"
@@ -277,3 +282,39 @@ def test_a_report_in_no_folder_is_refused_before_any_work(arguments, gaussian_fi
     assert result.exit_code == 1
     assert "does not exist: create it first" in plain(result.output)
     assert "%" not in result.output  # no progress was made
+
+
+@pytest.mark.parametrize("option", ["-o", "--report", "--state"])
+def test_the_input_is_not_overwritten(gaussian_file, option):
+    before = Path(gaussian_file).read_bytes()
+    result = runner.invoke(app, ["recalibrate", gaussian_file, option, gaussian_file])
+    assert result.exit_code == 1
+    assert "the forecasts that are read" in result.output.replace("\n", " ")
+    assert Path(gaussian_file).read_bytes() == before
+
+
+def test_a_huge_field_is_an_error_and_no_traceback(tmp_path):
+    path = tmp_path / "huge.csv"
+    path.write_text("y,mean,std\n1,0,1\n" + "9" * 200_000 + ",0,1\n")
+    result = runner.invoke(app, ["recalibrate", str(path)])
+    assert result.exit_code == 1
+    assert "line 3 cannot be read: field larger than" in result.output.replace("\n", " ")
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=5,
+)
+
+
+@given(data=st.data(), kind=st.sampled_from(["online", "chain", "gaussian", "isotonic", "leader"]))
+def test_a_damaged_state_file_is_an_error_and_no_traceback(data, kind):
+    recalibrator = _new(Kind(kind), 0.01, 10.0, np.array([0.1, 0.5, 0.9])).update(0.3)
+    stored = {**recalibrator.to_dict(), "learned": {"rows": 2, "sha256": "a"}}
+    stored[data.draw(st.sampled_from(sorted(stored)))] = data.draw(anything)
+    with tempfile.TemporaryDirectory() as folder:
+        state = Path(folder) / "state.json"
+        state.write_text(json.dumps(stored))
+        with suppress(ValueError):  # anything else would be a traceback
+            _load(state)

@@ -116,6 +116,7 @@ def test_the_storage_may_come_from_the_environment_and_no_password_is_shown(job,
         (["-p", "x=0..1", "--trial-timeout", "-1", "--", "true", "{x}"], "trial_timeout > 0"),
         (["-p", "x=0..1", "--storage", "s.db", "--", "true", "{x}"], "must be a URL"),
         (["-p", "x=0..1", "--report", ".", "--", "true", "{x}"], "is a folder"),
+        (["-p", "x=5..", "--", "true", "{x}"], "without one of its ends"),
         (["-p", "x=0..1", "--report", "no/r.html", "--", "true", "{x}"], "does not exist"),
     ],
 )
@@ -210,3 +211,12 @@ def test_a_time_budget_ends_the_run_and_not_the_study(tmp_path, monkeypatch):
     assert 1 <= len(the_study(tmp_path).trials) < 20
     assert "Go on:  calibrant tune --trials 50" in result.output
     assert (tmp_path / "kept" / "trial-0.out").read_text() == "1\n"
+
+
+def test_a_report_that_cannot_be_written_is_named_before_anything_runs(job, tmp_path, monkeypatch):
+    real = os.access  # root may write anything
+    monkeypatch.setattr(os, "access", lambda path, how: path != tmp_path and real(path, how))
+    result = runner.invoke(app, job("--trials", "2", "--report", f"{tmp_path}/page.html"))
+    assert result.exit_code == 1
+    assert "page.html cannot be written to" in result.output.replace("\n", "")
+    assert not list(tmp_path.glob("*.db"))

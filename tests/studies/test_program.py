@@ -1,8 +1,12 @@
 """Programs: what they are given, and what is read from them."""
 
+import os
+import signal
+import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -269,3 +273,89 @@ def test_output_is_kept_where_logs_say(tmp_path):
     kept = {path.name: path.read_text() for path in (tmp_path / "a" / "b").iterdir()}
     assert kept == {f"trial-{n}.{end}": text for n in (3, 4)
                     for end, text in (("out", "out 0.5\n"), ("err", "err\n"))}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("printed", "value"),
+    [
+        ("tensor(0.25, device='cuda:0')", 0.25),
+        ("loss 0.5 on cuda:1", 0.5),
+        ("0.75 /job:localhost/device:GPU:0", 0.75),
+        ("loss:0.125", 0.125),
+        ("tensor(-3.5e-2, device='cuda:0', dtype=torch.float64)", -0.035),
+    ],
+)
+def test_the_number_of_a_device_is_no_result(printed, value):
+    command = Command([sys.executable, "-c", f"print({printed!r}, {{x}} and '')"])
+    assert command.run({"x": 1}, 0) == value
+
+
+def test_a_full_or_missing_temporary_folder_changes_nothing(monkeypatch):
+    """Output used to go through files there: what a full disk had cut was read as the result."""
+    monkeypatch.setenv("TMPDIR", "/nowhere")
+    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
+    printing = "for k in range(100000): print('epoch', k)\nprint('loss', 0.48, {x} and '')"
+    assert Command([sys.executable, "-c", printing]).run({"x": 1}, 0) == 0.48
+
+
+MUCH = """
+import json, sys
+line = json.dumps({"epoch": 1, "history": [{"loss": 9.0}] * 1000}) + "\\n"
+for _ in range(int(sys.argv[1]) * 2**20 // len(line)):
+    sys.stdout.write(line)
+"""
+
+
+def test_much_output_is_not_held_in_memory():
+    ending = "\nprint(json.dumps({'loss': 0.25, 'history': [{'loss': 8.0}]}))"
+    command = Command([sys.executable, "-c", MUCH + ending, "60", "{x}"], json_field="loss")
+    tracemalloc.start()
+    try:
+        assert command.run({"x": 1}, 0) == 0.25
+        # of 60 MB; all of it, decoded, took 700 MB
+        assert tracemalloc.get_traced_memory()[1] < 200e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_object_that_was_cut_in_two_is_not_read_as_those_inside_it():
+    one = "print('{' + '\"a\": [{\"loss\": 1.0}], ' * 500000 + '\"b\": 0}' + '{x}'[:0])"
+    command = Command([sys.executable, "-c", one], json_field="loss")
+    with pytest.raises(CommandFailed, match="no JSON object"):
+        command.run({"x": 1}, 0)
+
+
+KILLED = """
+import os, signal, sys, threading
+from calibrant.studies.program import Command
+program = "import os, time; open('pid', 'w').write(str(os.getpid())); os.fork(); time.sleep(60)"
+command = Command([sys.executable, "-c", program, "{x}"])
+def kill():
+    while not (os.path.exists("pid") and open("pid").read()):
+        pass
+    os.kill(os.getpid(), signal.SIGKILL)
+threading.Thread(target=kill).start()
+command.run({"x": 1}, 0)
+"""
+
+
+def test_programs_end_with_a_tuner_that_is_killed(tmp_path):
+    killed = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    group = int((tmp_path / "pid").read_text())
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    pytest.fail("the program goes on")
+
+
+def test_a_watchdog_that_was_killed_stops_nothing():
+    command = Command([sys.executable, "-c", "print({x})"])
+    assert command.run({"x": 1}, 0) == 1.0
+    command._watchdog._dog.kill()
+    command._watchdog._dog.wait()
+    assert command.run({"x": 2}, 1) == 2.0

@@ -6,7 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from calibrant.studies.space import Condition, Space, conditions, union
+from calibrant.studies.optuna_private import contains
+from calibrant.studies.space import Condition, Space, _coordinate, conditions, union
 
 DISTRIBUTIONS = {
     "float": FloatDistribution(-3.0, 5.0),
@@ -206,3 +207,20 @@ def test_a_condition_on_a_parameter_outside_the_space_is_no_condition():
         {"width": TREE["width"]}, conditions({"width": TREE["width"]}, [{}, {"width": 1}])
     )
     assert space.conditions == {}
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        FloatDistribution(0, 1, step=1e-9),
+        FloatDistribution(-3, 1e6, step=1e-3),
+        IntDistribution(2**53 + 1, 2**53 + 9),
+        IntDistribution(2**60 + 1, 2**62 + 3),
+        IntDistribution(2**53 + 1, 2**60 + 1, log=True),
+    ],
+)
+@given(u=st.floats(0, 1))
+def test_many_steps_and_large_integers_stay_within_their_distribution(distribution, u):
+    value = _coordinate(distribution).from_unit(u)
+    assert contains(distribution, value)
+    assert distribution.low <= distribution.to_external_repr(value) <= distribution.high

@@ -29,6 +29,8 @@ def read_forecasts(path: Path) -> tuple[Forecast, FloatArray]:
             header = [name.strip() for name in reader.fieldnames or []]
             reader.fieldnames = header
             rows = [(reader.line_num, row) for row in reader]
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {reader.line_num + 1} cannot be read: {error}.") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not in UTF-8: {error.reason} at byte {error.start}.") from None
     for line, row in rows:

@@ -41,8 +41,16 @@ def live_table(study: Study, n_trials: int, console: Console, jobs: int = 1) -> 
         yield lambda study, trial: console.print(_line(study, trial), soft_wrap=True)
         return
 
+    latest: tuple[Table | Text, ...] = ()
+
     def picture() -> Group:  # redrawn by a timer, so that running trials are shown too
-        return Group(*_picture(study, console.width), bar)
+        nonlocal latest
+        try:
+            latest = _picture(study, console.width)
+        except Exception as error:  # the run itself waits for the storage, or reports its loss
+            away = Text(f"as it was; the storage does not answer ({type(error).__name__})")
+            return Group(*latest, away, bar)
+        return Group(*latest, bar)
 
     def update(study: Study, trial: FrozenTrial) -> None:
         done = evaluated(study)

@@ -71,6 +71,7 @@ def recalibrate(
         wanted = _parse_levels(levels)
         for path in (output, report, state):
             check_writable(path)
+        _check_apart(forecasts, output, report, state)
         grid = np.unique([*np.arange(1, 100) / 100, *wanted])
         recalibrator, learned = _load(state) or (_new(kind, rate, strength, grid), None)
         forecast, y = read_forecasts(forecasts)
@@ -104,6 +105,16 @@ def recalibrate(
             console.print(f"Recalibrator: {state}, {recalibrator!r}")
     except (ValueError, TypeError, OSError) as error:
         fail(str(error))
+
+
+def _check_apart(forecasts: Path, *written: Path | None) -> None:
+    """Raise if a file that is read would be written, or two would be written to one place."""
+    names = {forecasts.resolve(): "the forecasts that are read"}
+    for path in written:
+        if path is not None and (known := names.get(path.resolve())) is not None:
+            raise ValueError(f"{path} is also {known}: give another name.")
+        if path is not None:
+            names[path.resolve()] = "another file that is written"
 
 
 def _parse_levels(text: str) -> list[float]:
@@ -140,9 +151,18 @@ def _load(state: Path | None) -> tuple[Recalibrator, dict[str, Any] | None] | No
         stored = json.loads(state.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{state} is not a JSON file: {error}") from None
-    recalibrator = calibrant.recalibrator_from_dict(stored)
+    try:
+        recalibrator = calibrant.recalibrator_from_dict(stored)
+        learned = stored.get("learned")
+        if learned is not None:
+            learned = {"rows": int(learned["rows"]), "sha256": str(learned["sha256"])}
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
+        raise ValueError(
+            f"{state} is not the state of a recalibrator, or is damaged ({error}); remove it to "
+            "start anew."
+        ) from None
     console.print(f"Resuming {recalibrator!r}; --kind, --rate and --strength do not apply.")
-    return recalibrator, stored.get("learned")
+    return recalibrator, learned
 
 
 def _fingerprint(forecast: Forecast, y: FloatArray, rows: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import NoReturn
 
@@ -37,6 +38,8 @@ def check_writable(path: Path | None) -> None:
         raise ValueError(f"The folder of {path} does not exist: create it first.")
     if path is not None and path.is_dir():
         raise ValueError(f"{path} is a folder; give the name of a file to write.")
+    if path is not None and not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ValueError(f"{path} cannot be written to: choose another place.")
 
 
 def fail(message: str) -> NoReturn:

@@ -20,7 +20,8 @@ from calibrant.core.typing import FloatArray
 from calibrant.core.words import count, number, percent
 from calibrant.decisions.gains import exceedance, expected_gains, gain_quantiles
 from calibrant.decisions.progress import progress
-from calibrant.studies.archive import Archive, Record, signs
+from calibrant.studies.archive import Archive, Record
+from calibrant.studies.suggestions import signs
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # of the fan: from best to worst
 TRIALS = 20  # to look ahead, unless said

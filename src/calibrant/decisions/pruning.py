@@ -27,7 +27,7 @@ from calibrant.forecasts.output_maps.power import Outputs, fit_map
 from calibrant.forecasts.residual import compose
 from calibrant.recalibration.gaussian import GaussianRecalibrator
 from calibrant.studies import optuna_private
-from calibrant.studies.archive import signs
+from calibrant.studies.suggestions import signs
 
 _DOOMED = "calibrant:doomed"  # trial note: what it did not promise to reach, when first pruned
 _LEAST = 5  # trials that must have finished and reported at a step, for a line and its scatter

@@ -6,48 +6,29 @@ exit code, output without a number) raises :class:`CommandFailed` with the reaso
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from calibrant.core.words import shortened
+from calibrant.studies.output import Tail
+from calibrant.studies.results import NoResult, Reading, plain, read_result
+from calibrant.studies.watchdog import Watchdog
 
 _NAME = r"[A-Za-z_][\w.-]*"
 _PLACE = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")  # {{name}} gives {name}
-# Possessive quantifiers, so that no part of a number attached to text ("3.2s") matches.
-_NUMBER = re.compile(
-    r"(?<![\w.])[-+]?+(?:(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+|inf(?:inity)?+|nan)(?![\w])",
-    re.IGNORECASE,
-)
-_ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_]")  # colours and cursor movements
-_TAIL = 2**20  # bytes at the end of the output that are searched for the result
+_ENOUGH = 2**20  # bytes at the end of the output that are searched for a number
+_ENOUGH_JSON = 2**22  # bytes in which the last JSON object must be found
 
 
 class CommandFailed(Exception):
     """An evaluation gave no number; the message says why."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A result, and the line it was read from."""
-
-    value: float
-    line: str
-
-    def __str__(self) -> str:
-        return f'read {self.value:g} from "{shortened(self.line, 72)}"'
 
 
 @dataclass
@@ -79,6 +60,7 @@ class Command:
     first_reading: Reading | None = field(default=None, init=False, repr=False)
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set, init=False, repr=False)
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
+    _watchdog: Watchdog = field(default_factory=Watchdog, init=False, repr=False, compare=False)
 
     def check(self, names: Sequence[str], jobs: int = 1) -> None:
         """Raise unless the program exists and its placeholders are exactly the parameters."""
@@ -125,7 +107,8 @@ class Command:
         values = {**params, "trial": trial}
         arguments = [_filled(text, values) for text in self.arguments]
         if self.result_file is None:
-            return self._read(self._output(arguments, trial), "the program's output")
+            text, cut = self._output(arguments, trial)
+            return self._read(text, "the program's output", cut)
         path = Path(_filled(self.result_file, values))
         before = _signature(path)
         self._output(arguments, trial)
@@ -165,35 +148,32 @@ class Command:
                 "one says where the number is; write (?:…) for the others."
             )
 
-    def _read(self, text: str, source: str) -> Reading:
-        if self.json_field is not None:
-            value = _field(text, self.json_field, source)
-            reading = Reading(value, f"{self.json_field}: {value:g}")
-        elif self.result_regex is not None:
-            reading = _last_match(text, self.result_regex, source)
-        else:
-            reading = _last_number(text, source)
-        if not math.isfinite(reading.value):
-            raise CommandFailed(f"the number in {source} is {reading.value}")
-        return reading
+    def _read(self, text: str, source: str, cut: bool = False) -> Reading:
+        try:
+            return read_result(text, source, self.json_field, self.result_regex, cut)
+        except NoResult as failure:
+            raise CommandFailed(str(failure)) from None
 
-    def _files(self, trial: int) -> tuple[IO[bytes], IO[bytes]]:
-        """Open the files that take what the program prints, and its errors."""
+    def _tails(self, trial: int) -> tuple[Tail, Tail]:
+        """Return what follows the program's output, and its errors."""
+        enough = _ENOUGH if self.json_field is None else _ENOUGH_JSON
         if self.logs is None:
-            return tempfile.TemporaryFile(), tempfile.TemporaryFile()
+            return Tail(enough), Tail(_ENOUGH)
         self.logs.mkdir(parents=True, exist_ok=True)
-        out, err = (self.logs / f"trial-{trial}.{end}" for end in ("out", "err"))
-        return out.open("w+b"), err.open("w+b")
+        return (
+            Tail(enough, self.logs / f"trial-{trial}.out"),
+            Tail(_ENOUGH, self.logs / f"trial-{trial}.err"),
+        )
 
-    def _output(self, arguments: list[str], trial: int) -> str:
-        """Run the program to its end and return its output."""
+    def _output(self, arguments: list[str], trial: int) -> tuple[str, bool]:
+        """Run the program to its end; return its output, and whether that was cut to its end."""
         if self.stopped:
             raise CommandFailed("stopped")
-        # Files instead of pipes: a child left in the background would keep a pipe open for ever.
-        printed, complaints = self._files(trial)
+        printed, complaints = self._tails(trial)
         with printed, complaints:
             process = self._start(arguments, printed, complaints)
             self._running.add(process)
+            self._watchdog.watch(process.pid)
             try:
                 if self.stopped:  # between the check above and now
                     _kill(process)
@@ -204,28 +184,30 @@ class Command:
                 self._running.discard(process)
                 _kill(process)
                 process.wait()
-            if process.returncode != 0:
-                words = _tail(complaints).strip() or _tail(printed).strip() or "no output"
-                raise CommandFailed(
-                    f"{_ending(process.returncode)}: {words.splitlines()[-1][:300]}"
-                )
-            # All of it for JSON: an object cut in two would be read as the objects inside it.
-            return _tail(printed) if self.json_field is None else _text(printed)
+                self._watchdog.forget(process.pid)
+            text, said = plain(printed.end()), plain(complaints.end())
+        if process.returncode != 0:
+            words = said.strip() or text.strip() or "no output"
+            raise CommandFailed(f"{_ending(process.returncode)}: {words.splitlines()[-1][:300]}")
+        return text, printed.cut
 
     def _start(
-        self, arguments: list[str], printed: IO[bytes], complaints: IO[bytes]
+        self, arguments: list[str], printed: Tail, complaints: Tail
     ) -> subprocess.Popen[bytes]:
         try:
             return subprocess.Popen(
                 arguments,
                 stdin=subprocess.DEVNULL,
-                stdout=printed,
-                stderr=complaints,
+                stdout=printed.entrance,
+                stderr=complaints.entrance,
                 start_new_session=True,  # so that its children can be killed with it
             )
         except (OSError, ValueError) as error:  # ValueError: an argument with a null character
             reason = getattr(error, "strerror", None) or error
             raise CommandFailed(f"{arguments[0]} does not start: {reason}") from error
+        finally:
+            printed.close_entrance()
+            complaints.close_entrance()
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -259,17 +241,6 @@ def _ending(code: int) -> str:
     return f"exit code {code}" if code > 0 else f"killed by signal {-code}"
 
 
-def _tail(file: IO[bytes]) -> str:
-    """Return the end of a file's text, without escape sequences such as colours."""
-    size = file.seek(0, os.SEEK_END)
-    return _text(file, max(0, size - _TAIL))
-
-
-def _text(file: IO[bytes], start: int = 0) -> str:
-    file.seek(start)
-    return _ESCAPE.sub("", file.read().decode("utf-8", errors="replace"))
-
-
 def _signature(path: Path) -> tuple[int, int, int] | None:
     """Return values that change when a file is written, or None if there is no file."""
     try:
@@ -277,74 +248,3 @@ def _signature(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-def _last_match(text: str, regex: str, source: str) -> Reading:
-    last = deque(re.finditer(regex, _ESCAPE.sub("", text), re.MULTILINE), maxlen=1)
-    if not last:
-        raise CommandFailed(f"nothing in {source} matches {regex!r}")
-    found = last[0][1] if last[0].re.groups else last[0][0]
-    try:
-        value = float((found or "").strip().replace("\N{MINUS SIGN}", "-"))
-    except ValueError:
-        said = shortened(found or "", 60)
-        raise CommandFailed(f"what {regex!r} matches in {source} is no number: {said!r}") from None
-    return Reading(value, _line(last[0]))
-
-
-def _line(found: re.Match[str]) -> str:
-    """Return the line of a text in which a match begins."""
-    start = found.string.rfind("\n", 0, found.start()) + 1
-    return found.string[start:].partition("\n")[0].strip()
-
-
-def _last_number(text: str, source: str) -> Reading:
-    text = _ESCAPE.sub("", text).replace("\N{MINUS SIGN}", "-")
-    last = deque(_NUMBER.finditer(text), maxlen=1)
-    if not last:
-        raise CommandFailed(f"no number in {source}")
-    found = last[0]
-    # 1,234.5 and 0,25 may be one number or the last two of a list: fail instead of guessing.
-    thousands = re.search(r"(?<!\d)\d{1,3},$", text[: found.start()])
-    decimals = re.search(r"(?<![\d.,])\d+,$", text[: found.start()])
-    if (thousands and re.match(r"\d{3}(\D|$)", found[0])) or (decimals and found[0].isdigit()):
-        raise CommandFailed(f"{source} ends in ...,{found[0]}: write it without commas")
-    return Reading(float(found[0]), _line(found))
-
-
-def _field(text: str, name: str, source: str) -> float:
-    """Return a field of the last JSON object that has it.
-
-    ``a.b`` is a field of that name, or the field b of the object a. Outer objects come first,
-    nested ones second, because a nested history of epochs is not the result.
-    """
-    for found in chain.from_iterable(reversed(_objects(text, inner)) for inner in (False, True)):
-        for keys in ([name], name.split(".")):
-            value = found
-            for key in keys:
-                value = value.get(key, _ABSENT) if isinstance(value, dict) else _ABSENT
-            if value is _ABSENT or isinstance(value, bool):  # true and false are not results
-                continue
-            try:
-                return float(value)
-            except (TypeError, ValueError):
-                # Do not fall back to an earlier object: a run that diverged may write null.
-                said = json.dumps(value)[:60]
-                raise CommandFailed(f"the last `{name}` in {source} is {said}") from None
-    raise CommandFailed(f"no JSON object with a number `{name}` in {source}")
-
-
-_ABSENT = object()
-
-
-def _objects(text: str, inner: bool) -> list[Any]:
-    """Return the JSON objects in a text, with the nested ones if ``inner``."""
-    decoder, found, start = json.JSONDecoder(), [], text.find("{")
-    while start >= 0:
-        try:
-            value, end = decoder.raw_decode(text, start)
-            found.append(value)
-        except ValueError:
-            end = start + 1
-        start = text.find("{", start + 1 if inner else end)
-    return found

@@ -27,6 +27,7 @@ from calibrant.studies.space_text import is_ordered
 
 _FAR = 10.0  # widths of the cube: an outcome further away says nothing about points inside
 _FEW = 16  # a list of at most this many values may be a parent even if no value occurred twice
+_NUDGES = 64  # steps on either side of a value that are tried, where it is none of its list
 _LISTED = 256  # the search treats up to this many values one by one, and rounds to longer lists
 
 # Parameter values as Optuna stores them: floats, and for a category its index.
@@ -336,9 +337,24 @@ def _stepped(
 def _tidy(value: float, distribution: BaseDistribution, high: float) -> float:
     """Return 0.3 for 0.30000000000000004, unless that is not a value of the distribution."""
     if isinstance(distribution, IntDistribution):
-        return min(value, high)  # exact up to 2⁵³
+        return _within(min(value, high), distribution)  # exact up to 2⁵³
     tidy = float(f"{value:.14g}")
-    return tidy if contains(distribution, tidy) else min(value, high)  # 204 · 0.1 is above 20.4
+    if contains(distribution, tidy):
+        return tidy
+    return _within(min(value, high), distribution)  # 204 · 0.1 is above 20.4
+
+
+def _within(value: float, distribution: BaseDistribution) -> float:
+    """Return the number next to a value that Optuna takes for one of the distribution's.
+
+    Of a billion steps, and of integers beyond 2⁵³, some have no float of their own.
+    """
+    stride = max(float(getattr(distribution, "step", None) or 0.0), float(np.spacing(abs(value))))
+    for nudge in range(_NUDGES):
+        for candidate in (value - nudge * stride, value + nudge * stride):
+            if contains(distribution, candidate):
+                return candidate
+    return value
 
 
 def _log(value: float, start: float, span: float) -> float:
@@ -369,5 +385,5 @@ def _log_integers(distribution: IntDistribution) -> Coordinate:
         distribution,
         Axis(rounding=lambda u: np.asarray((np.log(nearest(u)) - start) / span)),
         lambda value: _log(value, start, span),
-        lambda u: float(nearest(u)),
+        lambda u: _within(float(nearest(u)), distribution),
     )

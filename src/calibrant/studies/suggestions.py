@@ -107,7 +107,7 @@ def _decoded(record: Mapping[str, Any]) -> Stored:
 def _circumstances(noted: Any) -> Circumstances | None:
     if noted is None:
         return None
-    numbers = {
+    numbers: dict[str, Any] = {
         part.name: _number(noted.get(part.name, part.default))
         for part in fields(Circumstances)
         if part.name != "blind"
