@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from benchmarks.kit.running import commit
-from benchmarks.peers import held_out, regret, run
+from benchmarks.peers import held_out, prior, regret, run
 from benchmarks.peers.adapters.worker import active, from_unit
 from benchmarks.peers.rivals import RIVALS, Part, Rival, Run, plan
 from benchmarks.peers.suite import HELD_OUT, SUBSET, SUITE, TASKS
@@ -16,6 +16,7 @@ from scipy.special import ndtr
 
 from calibrant import GaussianRecalibrator, IdentityRecalibrator, Normal
 from calibrant.evaluation import metrics
+from calibrant.search import shown
 
 KNOWN = [t for t in TASKS.values() if t.groups & {"functions", "mixed"} and "live" not in t.groups]
 KNOWN = [t for t in KNOWN if "tables" not in t.groups]
@@ -404,3 +405,19 @@ def test_the_section_on_shown_intervals_compares_settings_on_the_same_searches(m
     assert "| **both, as shown** | 0.100 · 80% · 0.0% · 1.000 (1.250) |" in text
     monkeypatch.setattr(shown, "load", lambda: [])
     assert shown.section().endswith("Not run yet.")
+
+
+def test_the_prior_of_shown_intervals_is_the_one_that_the_searches_give():
+    fitted = prior.fit()
+    shipped = {"low": shown._LOW, "high": shown._HIGH, "shape": shown._SHAPE}
+    for name, numbers in shipped.items():
+        np.testing.assert_allclose(fitted[name], numbers, atol=2e-3)
+
+
+def test_a_search_with_workers_is_forecast_with_so_many_running():
+    record = prior.execute_suite("forrester", 4, 0)
+    known = np.array(record["known"])
+    assert len(record["z"]) == len(known) == 25
+    np.testing.assert_array_equal(known[:5, 2], [0, 1, 2, 3, 3])  # running
+    np.testing.assert_array_equal(known[:5, 0], [5, 5, 5, 5, 6])  # outcomes
+    np.testing.assert_array_equal(known[:6, 5], [1, 1, 1, 1, 0, 0])  # blind
