@@ -12,8 +12,10 @@ import pytest
 from tests.reporting.studies import EVIL, LONG, STUDIES, imported, searched
 
 import calibrant
+from calibrant.core.words import interval
 from calibrant.reporting import everything
 from calibrant.reporting.findings import findings
+from calibrant.reporting.got import rounded
 from calibrant.reporting.html import tag
 from calibrant.reporting.report import report_html
 from calibrant.studies.job import record_run
@@ -120,17 +122,18 @@ def test_the_page_says_what_the_study_says():
     assert rows.count("best") == 1
 
 
-def test_the_interval_of_the_best_is_the_forecast_of_its_setting():
+def test_the_interval_of_the_recommended_setting_is_its_forecast():
     """Not stretched to hold the luckiest value, and never without an end."""
     study = optuna.create_study(sampler=calibrant.CalibratedSampler(seed=0))
     rng = np.random.default_rng(0)
     study.optimize(lambda t: t.suggest_float("x", 0, 1) ** 2 + rng.normal(), n_trials=40)
-    found = findings(study)
-    quantity = found.belief.objectives[0]
-    low, high = quantity.outcome(found.point(found.best[0].params)[None]).interval(0.8)
+    asked = calibrant.forecast(study, calibrant.recommend(study).params)
+    low, high = asked.interval(0.8)
     assert np.isfinite([low, high]).all()
-    assert study.best_value < float(low[0])  # the luckiest of forty draws of pure noise
-    assert f"{float(low[0]):.2f} to {float(high[0]):.2f}"[:3] in report_html(study)
+    assert study.best_value < low  # the luckiest of forty draws of pure noise
+    page = Page(report_html(study))
+    assert f"If evaluated again{interval(float(low), float(high))}calibrated" in page.text
+    assert "looks lucky" in page.text
 
 
 def test_the_csv_has_all_trials_with_all_digits():
@@ -158,9 +161,21 @@ def test_a_setting_is_copied_as_the_command_that_uses_it():
     study.set_user_attr("calibrant:job", {"program": ["python", "a b.py", "--lr={lr}", "{trial}"]})
     record_run(study, ["calibrant", "tune", "--", "python"], 3)
     page = Page(report_html(study))
-    best = study.best_params["lr"]
-    assert f"python 'a b.py' --lr={best} '{{trial}}'" in page.text
+    used = rounded(findings(study), calibrant.recommend(study).params)
+    assert f"python 'a b.py' --lr={used['lr']} '{{trial}}'" in page.text
     assert "calibrant tune -- python" in page.text
+
+
+def test_a_setting_is_rounded_to_what_matters():
+    found = findings(searched(20))
+    params = found.recommendation.params
+    short = rounded(found, params)
+    assert short["layers"] == params["layers"]
+    assert len(str(short["lr"])) < len(str(params["lr"]))
+    forecast = found.belief.objectives[0].outcome(found.belief.points([params, short]))
+    low, high = forecast.interval(0.8)
+    moved = np.ptp(forecast.quantile(0.5))
+    assert moved <= 0.05 * (high[0] - low[0])
 
 
 def test_text_is_escaped_unless_it_is_markup():

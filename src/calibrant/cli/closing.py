@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 
 from optuna.study import Study
 from optuna.trial import TrialState
@@ -11,6 +12,10 @@ from optuna.trial import TrialState
 from calibrant.cli.terminal import console, say
 from calibrant.core.words import count, interval, number, percent, shortened
 from calibrant.decisions.belief import believe
+from calibrant.decisions.outlook import outlook
+from calibrant.decisions.recommend import recommend_of
+from calibrant.decisions.recommendation import Recommendation
+from calibrant.decisions.words import setting_text
 from calibrant.evaluation.verdict import Tone, verdict
 from calibrant.studies.archive import cut_off
 from calibrant.studies.review import Review, review
@@ -32,26 +37,35 @@ def print_result(study: Study) -> None:
     settings = ", ".join(f"{name}={value!r}" for name, value in found.best_params.items())
     if settings:
         console.print(f"  {settings}", soft_wrap=True)
-    _print_again(study, found)
+    _print_recommendation(study, found)
     held = verdict(int(found.held.sum()), int(found.held.size), COVERAGE)
     if held.total:
         say(held.sentence, _COLOURS[held.tone])
     _print_failures(study)
+    with suppress(ValueError):  # fewer than five trials say nothing about the next ones
+        say(outlook(study).sentences()[1])
 
 
-def _print_again(study: Study, found: Review) -> None:
-    """Print what another evaluation of the best setting would give."""
+def _print_recommendation(study: Study, found: Review) -> None:
+    """Print which setting to use, if it is another one, and what an evaluation of it gives."""
     try:
         belief = believe(study)
-    except ValueError:  # nothing to choose, so nothing to forecast
+    except ValueError:  # nothing to choose, so nothing to recommend
         return
+    advice = recommend_of(belief)
+    assert isinstance(advice, Recommendation)  # of one objective, as reviews are
     space, quantity = belief.space, belief.objectives[0]
-    x = space.row(space.existing(space.to_internal(found.best_params, outside=True)))
+    x = space.row(space.existing(space.to_internal(advice.params, outside=True)))
     ends = quantity.outcome(x[None]).interval(COVERAGE)
     low, high = sorted(quantity.sign * float(end[0]) for end in ends)
-    console.print(
-        f"  if evaluated again: {interval(low, high)} (calibrated {percent(COVERAGE)} interval)"
-    )
+    again = f"if evaluated again: {interval(low, high)} (calibrated {percent(COVERAGE)} interval)"
+    if found.best_number in advice.candidates[0].trials:
+        say(f"  {again}")
+    else:
+        say(f"Recommended instead: {setting_text(advice.params)}")
+        say(f"  {number(advice.value)} on average; {again}")
+    for warning in advice.warnings:
+        say(f"  {warning}")
 
 
 def _print_failures(study: Study) -> None:

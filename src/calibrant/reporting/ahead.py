@@ -9,6 +9,7 @@ import numpy as np
 from calibrant.core.words import count, interval, number, percent, shortened
 from calibrant.decisions.outlook import Outlook, outlook
 from calibrant.decisions.suggest import Proposal, suggest
+from calibrant.decisions.words import setting_text
 from calibrant.reporting.findings import Findings
 from calibrant.reporting.html import Html, join, table, tag
 from calibrant.reporting.page import Section, copyable, folded, lead, paragraphs, scrolling
@@ -32,7 +33,7 @@ def _body(found: Findings) -> Html:
     ahead = _outlook(found)
     if ahead is not None:
         parts += [_judgement(ahead), _facts(ahead), _fan(found, ahead)]
-    parts.append(_suggestions(found))
+    parts += [_repeat(found), _suggestions(found)]
     if found.job.command:
         parts.append(tag("h3", "To go on"))
         parts.append(copyable("again", shlex.join(found.job.command)))
@@ -103,6 +104,19 @@ def _fan(found: Findings, ahead: Outlook) -> Html:
         "like this one stay in the darkest band, 80 % and 90 % in the lighter ones."
     )
     return figure(draw, "The best value so far and a fan of how it may go on.", caption)
+
+
+def _repeat(found: Findings) -> Html:
+    """Say whether a setting should be measured again."""
+    advice = found.recommendation
+    if advice is None or advice.by == "observation":
+        return Html("")
+    if advice.repeat is None:
+        return paragraphs("No setting is worth evaluating again to be surer of the choice.")
+    times = f"{advice.repeat.times} times" if advice.repeat.times > 1 else "once"
+    setting = tag("code", setting_text(advice.repeat.params))
+    words = f" {times} more: that is expected to gain {number(advice.repeat.gain, 2)}."
+    return tag("p", "To be surer of the choice, evaluate ", setting, words)
 
 
 def _suggestions(found: Findings) -> Html:

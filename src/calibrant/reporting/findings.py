@@ -15,6 +15,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.core.typing import FloatArray
 from calibrant.decisions.belief import StudyBelief, believe
+from calibrant.decisions.recommend import recommend_of
+from calibrant.decisions.recommendation import Recommendation
 from calibrant.evaluation.verdict import Verdict, verdict
 from calibrant.studies.archive import INTERRUPTED, cut_off
 from calibrant.studies.job import Job, job_of
@@ -74,6 +76,7 @@ class Findings:
         verdict: how many intervals held.
         best: the best trial, or those of the front of several objectives.
         belief: what the trials make one believe; None without a finite value or a choice.
+        recommendation: the setting to use; None of several objectives, or without a belief.
         job: how the study was started, as far as it is recorded.
     """
 
@@ -87,6 +90,7 @@ class Findings:
     verdict: Verdict
     best: tuple[Row, ...]
     belief: StudyBelief | None
+    recommendation: Recommendation | None
     job: Job
 
     @property
@@ -125,6 +129,8 @@ def findings(study: Study, title: str | None = None) -> Findings:
     distributions = union([trial.distributions for trial in trials])
     names = dict.fromkeys(name for trial in trials for name in trial.params)
     held = (int(found.held.sum()), int(found.held.size)) if found else (0, 0)
+    belief = believe(study) if has_value and distributions else None
+    advice = recommend_of(belief) if belief is not None and single else None
     return Findings(
         study=study,
         title=title or f"Study {study.study_name}",
@@ -135,7 +141,8 @@ def findings(study: Study, title: str | None = None) -> Findings:
         review=found,
         verdict=verdict(*held, coverage=COVERAGE),
         best=_best(study, rows, found),
-        belief=believe(study) if has_value and distributions else None,
+        belief=belief,
+        recommendation=advice if isinstance(advice, Recommendation) else None,
         job=job_of(study),
     )
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.core.words import count, interval, number, percent, shortened
+from calibrant.core.words import count, interval, number, percent, resolved, shortened
+from calibrant.decisions.recommendation import Recommendation
 from calibrant.reporting import over_trials
 from calibrant.reporting.findings import Findings, Row
 from calibrant.reporting.html import Html, join, table, tag
-from calibrant.reporting.page import Section, copyable, lead, paragraphs, scrolling
+from calibrant.reporting.page import Section, copyable, folded, lead, paragraphs, scrolling
+from calibrant.studies.optuna_private import contains
 from calibrant.studies.program import filled
 from calibrant.studies.shown import COVERAGE
 
@@ -31,7 +33,20 @@ def _body(found: Findings) -> Html:
     if not found.single:
         return _front(found)
     (best,) = found.best
-    return join([_figures(found, best), _setting(found, best.params), over_trials.progress(found)])
+    advice = found.recommendation
+    if advice is None:  # nothing to choose
+        return join([_observed(found, best), _setting(found, best.params)])
+    setting = {**best.params, **advice.params}  # with parameters that have a single value
+    known = {name: value for name, value in setting.items() if name in found.names}
+    return join(
+        [
+            _expected(found, best, advice),
+            paragraphs(" ".join([advice.reason, *advice.warnings])),
+            _setting(found, rounded(found, known)),
+            _rivals(found, advice),
+            over_trials.progress(found),
+        ]
+    )
 
 
 def _nothing(found: Findings) -> str:
@@ -46,17 +61,90 @@ def _nothing(found: Findings) -> str:
     return " ".join(words)
 
 
-def _figures(found: Findings, best: Row) -> Html:
-    review = found.review
-    assert review is not None
-    facts = [(f"Best observed, in trial {best.number}", number(best.value, 6), _gain(found))]
-    if found.belief is not None:
-        forecast = found.belief.objectives[0]
-        ends = forecast.outcome(found.point(best.params)[None]).interval(COVERAGE)
-        low, high = sorted(forecast.sign * float(np.squeeze(end)) for end in ends)
-        note = f"calibrated {percent(COVERAGE)} interval"
-        facts.append(("If evaluated again", interval(low, high), note))
-    return lead(*facts)
+def _expected(found: Findings, best: Row, advice: Recommendation) -> Html:
+    """Return the recommended setting's worth, and apart from it the best that was observed."""
+    trials = ", ".join(map(str, advice.candidates[0].trials))
+    again = forecast_of(found, advice)
+    exact = advice.by == "observation"
+    value = number(advice.value, 6) if exact else resolved(advice.value, again[1] - again[0])
+    note = (
+        f"as observed in trial {trials}" if exact else f"on average: {interval(*advice.interval)}"
+    )
+    return lead(
+        ("Recommended setting gives", value, note),
+        ("If evaluated again", interval(*again), f"calibrated {percent(COVERAGE)} interval"),
+        (f"Best observed, in trial {best.number}", number(best.value, 6), _gain(found)),
+    )
+
+
+def _observed(found: Findings, best: Row) -> Html:
+    fact = (f"Best observed, in trial {best.number}", number(best.value, 6), _gain(found))
+    return lead(fact)
+
+
+def forecast_of(found: Findings, advice: Recommendation) -> tuple[float, float]:
+    """Return the calibrated interval of another evaluation of the recommended setting."""
+    assert found.belief is not None
+    quantity = found.belief.objectives[0]
+    ends = quantity.outcome(found.point(advice.params)[None]).interval(COVERAGE)
+    low, high = sorted(quantity.sign * float(np.squeeze(end)) for end in ends)
+    return low, high
+
+
+def rounded(found: Findings, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a setting with as few digits as change its forecast by less than matters.
+
+    That is a twentieth of the forecast's 80 % interval, tried on the whole setting at once.
+    """
+    belief = found.belief
+    assert belief is not None
+    quantity = belief.objectives[0]
+    for digits in range(2, 8):
+        short = {
+            name: float(f"{value:.{digits}g}") if isinstance(value, float) else value
+            for name, value in params.items()
+        }
+        if not _allowed(found, short):
+            continue
+        X = np.stack([found.point(params), found.point(short)])
+        forecast = quantity.outcome(X)
+        middle = np.asarray(forecast.quantile(0.5))
+        low, high = (np.asarray(end) for end in forecast.interval(COVERAGE))
+        if abs(middle[1] - middle[0]) <= 0.05 * (high[0] - low[0]):
+            return short
+    return dict(params)
+
+
+def _allowed(found: Findings, params: Mapping[str, Any]) -> bool:
+    """Whether all values are ones that their parameters may have."""
+    for name, value in params.items():
+        distribution = found.distributions.get(name)
+        if not isinstance(value, float) or distribution is None:
+            continue
+        if not contains(distribution, distribution.to_internal_repr(value)):
+            return False
+    return True
+
+
+def _rivals(found: Findings, advice: Recommendation) -> Html:
+    """List the settings that may be as good."""
+    others = [one for one in advice.candidates[1:] if one.probability_best >= 0.01]
+    if not others:
+        return Html("")
+    names = [name for name in found.names if name in advice.params]
+    rows = [
+        [", ".join(map(str, one.trials)), percent(one.probability_best), number(one.value),
+         interval(*one.interval), *(_value(one.params.get(name, "")) for name in names)]
+        for one in advice.candidates
+    ]  # fmt: skip
+    head = ["trial", "best with", "average", "80 % interval", *map(shortened, names)]
+    text = (
+        f"The recommended setting is the best of those tried with a probability of "
+        f"{percent(advice.candidates[0].probability_best)}; the best of them is expected to be "
+        f"better by {number(advice.expected_loss, 2)}."
+    )
+    listed = scrolling(table(head, rows, class_="nowrap"), "The settings that may be best")
+    return folded("Which other settings may be as good?", paragraphs(text), listed)
 
 
 def _gain(found: Findings) -> str:

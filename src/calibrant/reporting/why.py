@@ -26,7 +26,9 @@ def _model(found: Findings) -> Html:
     belief = found.belief
     if belief is None or not found.best or len(found.finished) < _ENOUGH:
         return Html("")
-    quantity, x = belief.objectives[0], found.point(found.best[0].params)
+    advice = found.recommendation
+    setting = found.best[0].params if advice is None else advice.params
+    quantity, x = belief.objectives[0], found.point(setting)
     shares = importance_of(belief, quantity)
     names = list(shares)
     of = "" if found.single else " of the first objective"
@@ -39,9 +41,9 @@ def _model(found: Findings) -> Html:
         importance_figure(shares),
         tag("h3", "What if I change one?"),
         paragraphs(
-            f"The forecast{of} along each parameter, the others as in the best trial (ring): the "
-            f"line is the median, the band the calibrated {percent(COVERAGE)} interval of a new "
-            "evaluation."
+            f"The forecast{of} along each parameter, the others as in the setting above (ring): "
+            f"the line is the median, the band the calibrated {percent(COVERAGE)} interval of a "
+            "new evaluation."
         ),
         slices_figure(slices(belief, quantity, x, names)),
     ]
