@@ -12,9 +12,11 @@ from calibrant.cli.demo import demo
 from calibrant.cli.outlook import outlook
 from calibrant.cli.recalibrate import recalibrate
 from calibrant.cli.report import report
+from calibrant.cli.rescue import merge
 from calibrant.cli.suggest import suggest
 from calibrant.cli.terminal import console
 from calibrant.cli.tune import tune
+from calibrant.cli.worker import worker
 
 app = typer.Typer(
     help="Bayesian optimisation, and forecasts, whose error bars are true.",
@@ -25,6 +27,8 @@ app = typer.Typer(
 
 
 app.command()(tune)
+app.command()(worker)
+app.command()(merge)
 app.command()(outlook)
 app.command()(suggest)
 app.command()(report)

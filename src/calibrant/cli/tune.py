@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,7 +15,10 @@ from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.cli.closing import print_next, print_result
 from calibrant.cli.live_table import live_table
-from calibrant.cli.terminal import EXIT_INTERRUPTED, check_writable, console, errors, fail, say
+from calibrant.cli.rescue import save
+from calibrant.cli.terminal import EXIT_INTERRUPTED, check_writable, console, fail, say
+from calibrant.cli.worker import more_workers
+from calibrant.core import validate
 from calibrant.core.words import number
 from calibrant.decisions import StopWhen
 from calibrant.decisions.outlook import TRIALS
@@ -26,8 +27,9 @@ from calibrant.studies.job import record_run, same_job
 from calibrant.studies.minimize import open_study, tune_command
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.runner import Listener, both, evaluated
+from calibrant.studies.sharing import Plan, announce
 from calibrant.studies.space_text import describe, parse_parameter, parse_space
-from calibrant.studies.storage import StorageLost, hidden, save_rescued
+from calibrant.studies.storage import StorageLost, hidden
 
 _ALIKE = 5  # results that are all the same: then it is hardly the result that was read
 
@@ -51,6 +53,10 @@ def tune(
     ],
     trials: Annotated[int, typer.Option(help="Total evaluations of the study.")] = 50,
     jobs: Annotated[int, typer.Option(help="Programs to run at the same time.")] = 1,
+    workers: Annotated[
+        int,
+        typer.Option(help="Processes that tune, each with its own jobs; see `calibrant worker`."),
+    ] = 1,
     storage: Annotated[
         str,
         typer.Option(
@@ -111,7 +117,7 @@ def tune(
         with warnings.catch_warnings(record=True) as doubts:
             warnings.simplefilter("always")
             space = parse_space(dict(_parse_parameters(param)))
-        command.check(list(space), jobs)
+        command.check(list(space), jobs * validate.at_least("workers", workers, 1))
         check_writable(report)
         stop = _stop(stop_below, min_gain, look_ahead)
         if logs is not None and logs.is_file():
@@ -122,6 +128,7 @@ def tune(
         same_job(study, parameters=sorted(space), program=program, result=how_read)
         options = {
             "--param": param, "--jobs": jobs if jobs > 1 else None,
+            "--workers": workers if workers > 1 else None,
             "--storage": hidden(storage), "--study-name": study_name,
             "--maximize": maximize, "--json-field": json_field, "--result-regex": result_regex,
             "--result-file": result_file, "--trial-timeout": trial_timeout,
@@ -135,9 +142,17 @@ def tune(
             say(f"Note: {doubt.message}", "yellow")
         if evaluated(study):
             console.print(f"Resuming with {evaluated(study)} evaluations in {hidden(storage)}.")
-        with live_table(study, trials, console, jobs) as listener:
+        plan = Plan(
+            space, trials, tuple(program), json_field, result_file, result_regex, trial_timeout
+        )
+        announce(study, plan)
+        others = more_workers(workers - 1, storage, study_name, jobs, logs or Path.cwd())
+        table = live_table(study, trials, console, jobs * workers)
+        with others as stop_others, table as listener:
             listeners = both(_remarks(command, listener), stop)
             interrupted = tune_command(command, space, study, trials, jobs, listeners, time_budget)
+            if evaluated(study) < trials:  # whatever ended this process ends the others
+                stop_others()
         if interrupted and not study.get_trials(states=(TrialState.COMPLETE,)):
             raise typer.Exit(EXIT_INTERRUPTED)
         if stop is not None and stop.reason is not None:
@@ -149,7 +164,7 @@ def tune(
         if interrupted:
             raise typer.Exit(EXIT_INTERRUPTED)
     except StorageLost as error:
-        fail(f"{error} {_save(error)}")
+        fail(f"{error} {save(error)}")
     except (ValueError, TypeError, OSError, CommandFailed) as error:
         fail(str(error))
 
@@ -210,18 +225,6 @@ def _print_space(space: Mapping[str, BaseDistribution]) -> None:
     """Print how the parameters were understood."""
     for name, distribution in space.items():
         say(f"  {name}: {describe(distribution)}")
-
-
-def _save(error: StorageLost) -> str:
-    """Save the evaluations of a lost storage; as a last resort, print them."""
-    for folder in (Path.cwd(), Path(tempfile.gettempdir())):
-        try:
-            return f"They are saved in {save_rescued(error.study, folder)}."
-        except Exception as reason:  # whatever went wrong, try the next place
-            errors.print(f"They cannot be saved in {folder}: {str(reason).splitlines()[0]}")
-    for trial in error.study.trials:
-        console.print_json(json.dumps({"value": trial.value, "params": trial.params}, default=str))
-    return "They are printed above."
 
 
 def _parse_parameters(texts: list[str]) -> Iterator[tuple[str, BaseDistribution]]:

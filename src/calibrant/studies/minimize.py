@@ -28,6 +28,7 @@ from calibrant.studies.job import record_run, same_job
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.runner import ERROR_KEY, Listener, both, evaluated, quiet_optuna, run
 from calibrant.studies.sampler import CalibratedSampler
+from calibrant.studies.sharing import hand_back
 from calibrant.studies.space_text import describe, parse_space
 from calibrant.studies.storage import open_storage
 
@@ -127,11 +128,12 @@ def tune_command(
     n_jobs: int = 1,
     listener: Listener | None = None,
     time_budget: float | None = None,
+    handing_back: bool = False,
 ) -> bool:
     """Tune a program until the study has ``n_trials`` evaluations, or until Ctrl-C.
 
     Programs running at Ctrl-C are killed, and their trials are marked as interrupted, because they
-    say nothing about their parameters.
+    say nothing about their parameters. With ``handing_back`` they are queued for other workers.
 
     Returns:
         Whether the run was interrupted.
@@ -147,7 +149,12 @@ def tune_command(
             trial.set_user_attr(ERROR_KEY, str(failure))
             raise
 
-    return run(study, evaluate, n_trials, n_jobs, time_budget, listener, on_interrupt=command.stop)
+    interrupted = run(
+        study, evaluate, n_trials, n_jobs, time_budget, listener, on_interrupt=command.stop
+    )
+    if interrupted and handing_back:
+        hand_back(study)
+    return interrupted
 
 
 def open_study(

@@ -115,6 +115,11 @@ def stop(study: Study) -> None:
     study._stop_flag = True
 
 
+def stopped(study: Study) -> bool:
+    """Return whether someone has stopped the loop that ran last."""
+    return bool(study._stop_flag)
+
+
 def set_constraints(study: Study, number: int, constraints: Mapping[str, float]) -> None:
     """Set the constraint values of a trial that runs elsewhere."""
     known = create_trial(value=0.0, constraints=dict(constraints)).system_attrs

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -15,12 +17,16 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from calibrant.core import validate
 from calibrant.studies import optuna_private
-from calibrant.studies.archive import INTERRUPTED, cut_off
+from calibrant.studies.archive import INTERRUPTED
+from calibrant.studies.sharing import evaluated as evaluated
+from calibrant.studies.sharing import is_surplus, places, take_over
+from calibrant.studies.steady import LATE
 from calibrant.studies.storage import StorageLost, lost, rescued
 
 logger = logging.getLogger(__name__)
 
 ERROR_KEY = "error"  # the user attribute that says why a trial failed
+_LOOK = 0.5  # seconds between two looks at what the others are doing
 _GIVE_UP = 5  # exceptions in a run without any success: the objective is broken, not the setting
 
 Listener = Callable[[Study, FrozenTrial], None]
@@ -38,11 +44,8 @@ def both(one: Listener | None, other: Listener | None) -> Listener | None:
     return listen
 
 
-def evaluated(study: Study) -> int:
-    """Return the number of finished trials, without those that are no evaluations (``cut_off``)."""
-    finished = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
-    trials = study.get_trials(deepcopy=False, states=finished)
-    return len({trial.number for trial in trials} - cut_off(study))
+class _Surplus(Exception):
+    """The trial was one too many: other workers had taken the last places."""
 
 
 def run(
@@ -55,6 +58,8 @@ def run(
     on_interrupt: Callable[[], None] | None = None,
 ) -> bool:
     """Run Optuna's loop until the study has ``n_trials`` evaluations, by any process.
+
+    Where other workers have begun the last ones, it waits for them, and takes over if one dies.
 
     Args:
         study: the study to add trials to.
@@ -72,8 +77,7 @@ def run(
     validate.at_least("n_jobs", n_jobs, 1)
     if time_budget is not None and not time_budget > 0:
         raise ValueError(f"`time_budget > 0` must hold, but got time_budget={time_budget}.")
-    missing = validate.at_least("n_trials", n_trials, 1) - evaluated(study)
-    if missing <= 0:
+    if validate.at_least("n_trials", n_trials, 1) <= evaluated(study):
         return False
     errors: list[Exception] = []
     succeeded: list[int] = []  # numbers of trials
@@ -81,8 +85,12 @@ def run(
     lock = threading.Lock()
     before = study.get_trials(states=(TrialState.COMPLETE,))
     made: list[FrozenTrial] = []  # copies of this run's evaluations, in case the storage is lost
+    full = threading.Event()  # whether all places were taken when a trial had ended
 
     def guarded(trial: Trial) -> float:
+        if is_surplus(study, trial.number, n_trials):
+            trial.set_user_attr(INTERRUPTED, True)  # it is no evaluation
+            raise _Surplus
         try:
             with stop.at_once():
                 value = float(evaluate(trial))
@@ -108,19 +116,34 @@ def run(
             if listener is not None:
                 listener(study, trial)
             hopeless = len(errors) >= _GIVE_UP and not succeeded
-            if evaluated(study) >= n_trials or hopeless:
+            if hopeless:
                 study.stop()
+            elif places(study, n_trials) <= 0:
+                full.set()
+                study.stop()
+
+    def work() -> None:
+        deadline = math.inf if time_budget is None else time.monotonic() + time_budget
+        while not stop.asked and evaluated(study) < n_trials and time.monotonic() < deadline:
+            if (free := places(study, n_trials)) > 0:
+                full.clear()
+                study.optimize(
+                    guarded,
+                    n_trials=free,
+                    n_jobs=n_jobs,
+                    timeout=None if time_budget is None else deadline - time.monotonic(),
+                    catch=(Exception,),
+                    callbacks=[after],
+                )
+                if optuna_private.stopped(study) and not full.is_set():
+                    return
+            else:
+                time.sleep(_LOOK)
+                take_over(study)
 
     try:
         with quiet_optuna(), stop.signals():
-            study.optimize(
-                guarded,
-                n_trials=missing,
-                n_jobs=n_jobs,
-                timeout=time_budget,
-                catch=(Exception,),
-                callbacks=[after],
-            )
+            work()
     except KeyboardInterrupt:
         stop.asked = True
     except Exception as error:
@@ -156,7 +179,7 @@ def _copy(study: Study, trial: Trial, value: float) -> FrozenTrial:
         params=trial.params,
         distributions=trial.distributions,
         value=value,
-        system_attrs=attributes,
+        system_attrs={LATE: trial.number, **attributes},
     )
 
 

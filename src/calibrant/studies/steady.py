@@ -233,7 +233,7 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
         return [
             trial_id
             for trial_id, (beat, since) in watched.items()
-            if now - since > self.grace or has_died(_worker(beat))
+            if now - since > self.grace or has_died(worker_of(beat))
         ]
 
     def _beat(self) -> dict[str, Any]:
@@ -323,5 +323,6 @@ def _told(storage: BaseStorage, trial: FrozenTrial, evaluation: FrozenTrial) -> 
     return storage.set_trial_state_values(trial_id, evaluation.state, evaluation.values)
 
 
-def _worker(beat: Any) -> str:
+def worker_of(beat: Any) -> str:
+    """Return the process that a heartbeat is of."""
     return str(beat.get("worker", "")) if isinstance(beat, Mapping) else ""

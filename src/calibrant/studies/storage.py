@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import os
 import random
@@ -9,6 +10,7 @@ import re
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,11 @@ from optuna.exceptions import ExperimentalWarning, StorageInternalError
 from optuna.storages import BaseStorage, GrpcStorageProxy, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.core import validate
 from calibrant.studies import optuna_private
-from calibrant.studies.steady import SteadyStorage
+from calibrant.studies.steady import LATE, SteadyStorage, bring_home
 
 _SCHEMA = "{SCHEMA_VERSION}"
 _HEARTBEAT = 60  # seconds between a worker's heartbeats
@@ -191,21 +193,47 @@ def lost(study: Study, error: BaseException) -> BaseException | None:
 
 def rescued(study: Study, trials: Sequence[FrozenTrial]) -> Study:
     """Return an in-memory copy of a study with the given trials."""
-    copy = optuna.create_study(study_name=study.study_name, directions=study.directions)
-    copy.add_trials(trials)
-    return copy
+    rescue = optuna.create_study(study_name=study.study_name, directions=study.directions)
+    for trial in trials:
+        numbered = copy.copy(trial)
+        optuna_private.set_notes(numbered, {LATE: trial.number, **optuna_private.notes(trial)})
+        rescue.add_trial(numbered)
+    return rescue
+
+
+def merge(study: Study, rescue: Study) -> int:
+    """Bring rescued evaluations home to their study; return how many were not there yet.
+
+    Those that have come home before, or were told after all, are left out, however often it is
+    done.
+    """
+    if study.directions != rescue.directions:
+        raise ValueError("The two studies must have the same objectives and directions.")
+    storage, study_id = optuna_private.storage_of(study)
+    count = 0
+    for trial in rescue.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+        number = optuna_private.trial_note(trial, LATE)
+        if isinstance(number, int):
+            count += bring_home(storage, study_id, number, trial)
+            continue
+        # Made after the rescue, in the file itself: known by what it is.
+        known = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        if not any(t.params == trial.params and t.values == trial.values for t in known):
+            study.add_trial(trial)
+            count += 1
+    return count
 
 
 def save_rescued(study: Study, folder: Path) -> Path:
     """Write the trials of a study to a new SQLite file in a folder, and return its path."""
     stem = re.sub(r"\W+", "-", study.study_name) or "study"
-    path = next(
-        path
-        for number in itertools.count()
-        if not (path := folder / f"rescued-{stem}{f'-{number}' if number else ''}.db").exists()
-    )
-    copy = optuna.create_study(
+    for number in itertools.count():
+        path = folder / f"rescued-{stem}{f'-{number}' if number else ''}.db"
+        with suppress(FileExistsError):  # of another worker; nobody else may read what is rescued
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+            break
+    saved = optuna.create_study(
         storage=f"sqlite:///{path}", study_name=study.study_name, directions=study.directions
     )
-    copy.add_trials(study.trials)
+    saved.add_trials(study.trials)
     return path

@@ -1,0 +1,143 @@
+"""What the workers of one study share: its parameters, its program, and a budget."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    distribution_to_json,
+    json_to_distribution,
+)
+from optuna.exceptions import ExperimentalWarning
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from calibrant.studies import optuna_private
+from calibrant.studies.archive import INTERRUPTED, cut_off
+from calibrant.studies.processes import identity
+from calibrant.studies.steady import BEAT, worker_of
+
+_PLAN = "calibrant:plan"  # user attribute of a study: what a worker needs to know to join it
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a worker needs to know to join a study.
+
+    Args:
+        space: the parameters.
+        n_trials: the evaluations that the study is to have.
+        program: with its arguments, in which ``{name}`` stands for a parameter.
+        json_field, result_file, result_regex, trial_timeout: how its result is read.
+    """
+
+    space: Mapping[str, BaseDistribution]
+    n_trials: int
+    program: tuple[str, ...]
+    json_field: str | None = None
+    result_file: str | None = None
+    result_regex: str | None = None
+    trial_timeout: float | None = None
+
+
+def announce(study: Study, plan: Plan) -> None:
+    """Keep a plan with its study, for workers that join it."""
+    noted = {
+        "space": {name: distribution_to_json(d) for name, d in plan.space.items()},
+        "n_trials": plan.n_trials,
+        "program": list(plan.program),
+        "json_field": plan.json_field,
+        "result_file": plan.result_file,
+        "result_regex": plan.result_regex,
+        "trial_timeout": plan.trial_timeout,
+    }
+    if study.user_attrs.get(_PLAN) != noted:
+        study.set_user_attr(_PLAN, noted)
+
+
+def plan_of(study: Study) -> Plan:
+    """Return the plan of a study, or raise if `calibrant tune` has not started it."""
+    noted: Any = study.user_attrs.get(_PLAN)
+    try:
+        space = {name: json_to_distribution(text) for name, text in noted["space"].items()}
+        return Plan(
+            space,
+            int(noted["n_trials"]),
+            tuple(map(str, noted["program"])),
+            noted["json_field"],
+            noted["result_file"],
+            noted["result_regex"],
+            noted["trial_timeout"],
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ValueError(
+            f"The study `{study.study_name}` does not say what it tunes: start it with "
+            "`calibrant tune`, then join it."
+        ) from None
+
+
+def places(study: Study, n_trials: int) -> int:
+    """Return how many evaluations nobody has made or begun, of those that a study is to have.
+
+    Only trials with a heartbeat count as begun: of others nobody knows whether they will end.
+    """
+    running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+    return n_trials - evaluated(study) - sum(map(_beats, running))
+
+
+def is_surplus(study: Study, number: int, n_trials: int) -> bool:
+    """Return whether a trial that has begun is one too many: others took the last places first."""
+    if not optuna_private.has_heartbeats(study):
+        return False
+    running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+    before = sum(_beats(trial) for trial in running if trial.number < number)
+    return evaluated(study) + before >= n_trials
+
+
+def evaluated(study: Study) -> int:
+    """Return the number of finished trials, without those that are no evaluations (``cut_off``)."""
+    finished = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
+    trials = study.get_trials(deepcopy=False, states=finished)
+    return len({trial.number for trial in trials} - cut_off(study))
+
+
+def take_over(study: Study) -> None:
+    """Queue the trials of workers that have died."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        optuna.storages.fail_stale_trials(study)
+
+
+def hand_back(study: Study) -> int:
+    """Queue the trials of this process that were interrupted, for others; return how many."""
+    trials = study.get_trials(deepcopy=False)
+    again = {number for trial in trials for number in optuna_private.begun_again(trial)}
+    stopped = [
+        trial
+        for trial in trials
+        if trial.state == TrialState.FAIL
+        and INTERRUPTED in trial.user_attrs
+        and trial.params
+        and worker_of(optuna_private.trial_note(trial, BEAT)) == identity()
+        and trial.number not in again
+    ]
+    for trial in stopped:
+        notes = optuna_private.as_repetition(optuna_private.notes(trial), trial.number)
+        study.add_trial(
+            optuna.create_trial(
+                state=TrialState.WAITING,
+                params=trial.params,
+                distributions=trial.distributions,
+                system_attrs=notes,
+            )
+        )
+    return len(stopped)
+
+
+def _beats(trial: FrozenTrial) -> bool:
+    return optuna_private.trial_note(trial, BEAT) is not None
