@@ -90,7 +90,7 @@ def test_a_spreadsheet_of_another_country_is_read_and_written_back(folder):
         ("temp,buffer,value\n30,A,inf\n", "line 2: `value` must be a number"),
         ("temp,buffer,value\n\n95,A,1\n", "line 3: `temp` must be a number from 20 to 80"),
         ("temp,buffer,value\n30,C,1\n", "`buffer` must be one of 'A', 'B', but got 'C'"),
-        ("temp,buffer,value\n30,A,1,7\n", "line 2 has more cells"),
+        ("temp,buffer,value\n30,A,1,7\n", "line 2 has more fields than the header"),
         ("temp,temp,value\n30,A,1\n", "more than one column 'temp'"),
         ("", "must start with the names"),
     ],

@@ -14,18 +14,23 @@ from rich.table import Table
 
 import calibrant
 from calibrant.cli.csv_files import read_forecasts, write_quantiles
-from calibrant.cli.terminal import check_writable, console, fail, progress_bar
+from calibrant.cli.terminal import check_writable, console, fail, progress_bar, say
 from calibrant.core import validate
 from calibrant.core.typing import FloatArray
+from calibrant.core.words import count
 from calibrant.evaluation.replay import Replay
 from calibrant.forecasts.base import Forecast
 from calibrant.recalibration import Recalibrator
 from calibrant.reporting.stream import write_stream_report
 
+_SHORT = 50  # outcomes: of fewer, two numbers can be learned and hardly a curve
+_NAMED = 8  # lines that a note lists
+
 
 class Kind(StrEnum):
     """Which recalibrator to use."""
 
+    AUTO = "auto"
     ONLINE = "online"
     CHAIN = "chain"
     LEADER = "leader"
@@ -38,15 +43,18 @@ def recalibrate(
         Path,
         typer.Argument(
             help="CSV with a header and one row per forecast, in the order of time. Columns: y, "
-            "mean and std, or y and quantiles named q0.05, q0.5, … Rows with an empty y are "
-            "forecasts without an outcome yet; they are calibrated with all outcomes above them."
+            "mean and std, or y and quantiles named q0.05, q0.5, …; your own columns are kept. "
+            "Rows with an empty y are forecasts without an outcome yet; they are calibrated with "
+            "all outcomes above them."
         ),
     ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="CSV of calibrated quantiles to write.")
     ] = None,
     report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
-    kind: Annotated[Kind, typer.Option(help="Which recalibrator to use.")] = Kind.ONLINE,
+    kind: Annotated[
+        Kind, typer.Option(help="Which recalibrator to use; auto goes by the number of outcomes.")
+    ] = Kind.AUTO,
     rate: Annotated[float, typer.Option(help="Step size, for online and chain.")] = 0.01,
     strength: Annotated[
         float,
@@ -73,9 +81,15 @@ def recalibrate(
             check_writable(path)
         _check_apart(forecasts, output, report, state)
         grid = np.unique([*np.arange(1, 100) / 100, *wanted])
-        recalibrator, learned = _load(state) or (_new(kind, rate, strength, grid), None)
-        forecast, y = read_forecasts(forecasts)
+        read = read_forecasts(forecasts)
+        forecast, y = read.forecast, read.y
         seen = int(np.isfinite(y).sum())
+        if read.sorted_lines:
+            _print_sorted(read.sorted_lines)
+        stored_before = _load(state)
+        if kind is Kind.AUTO:
+            kind = _chosen(seen, state is not None, told=stored_before is None)
+        recalibrator, learned = stored_before or (_new(kind, rate, strength, grid), None)
         if learned and learned == _fingerprint(forecast, y, min(learned["rows"], seen)):
             raise ValueError(
                 f"{state} has already learned from the first {learned['rows']} outcomes of "
@@ -90,8 +104,9 @@ def recalibrate(
         if seen:
             print_summary(result)
         if output is not None:
-            write_quantiles(output, y, wanted, quantiles)
+            write_quantiles(output, read, wanted, quantiles)
             console.print(f"Calibrated quantiles: {output}")
+            _print_unbounded(quantiles)
         if report is not None:
             console.print(f"Report: {write_stream_report(result, report, forecasts.name)}")
         if state is not None:
@@ -117,6 +132,35 @@ def _check_apart(forecasts: Path, *written: Path | None) -> None:
             names[path.resolve()] = "another file that is written"
 
 
+def _chosen(outcomes: int, goes_on: bool, told: bool) -> Kind:
+    """Return the recalibrator that suits a number of outcomes, and say which."""
+    kind = Kind.GAUSSIAN if outcomes < _SHORT and not goes_on else Kind.CHAIN
+    why = {
+        Kind.GAUSSIAN: f"shift and width alone, as {outcomes} outcomes are few",
+        Kind.CHAIN: "shift and width at once, then every level, with a guarantee",
+    }
+    if told:
+        say(f"Recalibrator: {kind.value} ({why[kind]}); --kind chooses another.")
+    return kind
+
+
+def _print_sorted(lines: tuple[int, ...]) -> None:
+    listed = ", ".join(map(str, lines[:_NAMED])) + (", …" if len(lines) > _NAMED else "")
+    say(f"Note: quantiles crossed in {count(len(lines), 'row')}, and were put in order: line "
+        f"{listed}.", "yellow")  # fmt: skip
+
+
+def _print_unbounded(quantiles: FloatArray) -> None:
+    """Say how many rows have a quantile without an end."""
+    rows = int((~np.isfinite(quantiles)).any(axis=1).sum())
+    if rows:
+        say(
+            f"Note: {count(rows, 'row')} of {len(quantiles):,} have a quantile of ±inf, which the "
+            "guarantee needs where no forecast went far enough. --kind gaussian has none.",
+            "yellow",
+        )
+
+
 def _parse_levels(text: str) -> list[float]:
     try:
         levels = sorted({float(level) for level in text.split(",")})
@@ -131,7 +175,7 @@ def _new(kind: Kind, rate: float, strength: float, levels: FloatArray) -> Recali
     match kind:
         case Kind.ONLINE:
             return calibrant.OnlineRecalibrator(levels, rate)  # guaranteed at every level written
-        case Kind.CHAIN:
+        case Kind.CHAIN | Kind.AUTO:
             return calibrant.ChainRecalibrator(
                 calibrant.GaussianRecalibrator(strength), calibrant.OnlineRecalibrator(levels, rate)
             )

@@ -66,7 +66,7 @@ def read_table(path: Path) -> Table:
         header = [name.strip() for name in next(reader, [])]
         cells = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
     except csv.Error as error:
-        raise ValueError(f"{path}, line {reader.line_num}: {error}.") from None
+        raise ValueError(f"{path}, line {reader.line_num} cannot be read: {error}.") from None
     while header and not header[-1]:  # a separator at the end of every line
         header.pop()
     if not header or not all(header):
@@ -77,7 +77,8 @@ def read_table(path: Path) -> Table:
     rows = []
     for line, row in cells:
         if any(cell.strip() for cell in row[len(header) :]):
-            raise ValueError(f"{path}, line {line} has more cells than the header has names.")
+            way_out = "; write numbers with a decimal point" if separator == "," else ""
+            raise ValueError(f"{path}, line {line} has more fields than the header{way_out}.")
         row += [""] * (len(header) - len(row))
         rows.append(dict(zip(header, row[: len(header)], strict=True)))
     commas = separator != "," and any("," in cell for _, row in cells for cell in row)
