@@ -100,6 +100,7 @@ def test_a_search_that_found_nothing_for_long_expects_less():
     soon, late = (calibrant.outlook(study_of(values)) for values in (improving, stuck))
     assert soon.chance(0.0) > 0.5 > late.chance(0.0)
     assert "probability" in str(late)
+    assert "<table>" in late._repr_html_()
 
 
 def test_failures_count_as_trials_without_a_gain():

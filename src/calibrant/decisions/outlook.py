@@ -20,6 +20,7 @@ from calibrant.core.typing import FloatArray
 from calibrant.core.words import count, number, percent
 from calibrant.decisions.gains import exceedance, expected_gains, gain_quantiles
 from calibrant.decisions.progress import progress
+from calibrant.decisions.words import html_table
 from calibrant.studies.archive import Archive, Record
 from calibrant.studies.suggestions import signs
 
@@ -92,6 +93,12 @@ class Outlook:
             f"It is then {middle} (median); in one case of ten, {good} or better. "
             f"{count(self.trials_needed, 'trial')} would bring 90 % of the gain expected.",
         ]
+
+    def _repr_html_(self) -> str:
+        head = ["trials", *(f"{100.0 * p:g} %" for p in self.levels)]
+        shown = sorted({1, self.trials_needed, self.trials})
+        rows = [[str(k), *(number(float(x)) for x in self.fan[k - 1])] for k in shown]
+        return html_table(self.sentences(), head, rows)
 
     def figure(self) -> Any:
         """Draw the best value so far and the fan (:func:`calibrant.figures.fan`)."""

@@ -17,14 +17,12 @@ import numpy as np
 from optuna.pruners import BasePruner
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
-from scipy.stats import beta
+from scipy.special import betaincinv, stdtr
 
 from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import count, percent
-from calibrant.forecasts.normal import Normal
 from calibrant.forecasts.output_maps.power import Outputs, fit_map
-from calibrant.forecasts.residual import compose
 from calibrant.recalibration.gaussian import GaussianRecalibrator
 from calibrant.studies import optuna_private
 from calibrant.studies.suggestions import signs
@@ -45,7 +43,8 @@ class CalibratedPruner(BasePruner):
 
     Args:
         level: prune below this probability.
-        best: the share of trials that count as the best; always at least one.
+        best: the share of trials that count as the best; one more is added, as few trials leave
+            it open who they are.
         audit: the share of trials to be pruned that may finish, so that :meth:`review` can tell how
             often pruning was wrong. 0: none, and the error rate stays unknown.
         n_startup_trials: how many trials must have finished first.
@@ -129,7 +128,8 @@ class CalibratedPruner(BasePruner):
         (sign,) = signs(study)
         values = [sign * one.value for one in _finished(study) if one.value is not None]
         pruned = len(study.get_trials(deepcopy=False, states=(TrialState.PRUNED,)))
-        place = min(max(1, round(self._best * (len(values) + pruned))), len(values))
+        # One place more: of few trials, the best tenth of all to come is not yet known well.
+        place = min(1 + round(self._best * (len(values) + pruned)), len(values))
         return float(np.sort(values)[place - 1])
 
     def _is_audited(self, trial: FrozenTrial) -> bool:
@@ -161,9 +161,9 @@ class PruningReview:
         """
         if not self.audited:
             return 0.0, 1.0
-        low = beta.ppf(0.05, self.wrong, self.audited - self.wrong + 1) if self.wrong else 0.0
+        low = betaincinv(self.wrong, self.audited - self.wrong + 1, 0.05) if self.wrong else 0.0
         right = self.audited - self.wrong
-        high = beta.ppf(0.95, self.wrong + 1, right) if right else 1.0
+        high = betaincinv(self.wrong + 1, right, 0.95) if right else 1.0
         return float(low), float(high)
 
     def __str__(self) -> str:
@@ -181,6 +181,7 @@ class _Line(NamedTuple):
 
     mean: float
     std: float
+    freedom: float  # degrees of it
     scores: FloatArray  # of each known one, forecast from all others
 
 
@@ -196,8 +197,9 @@ def _reaches(known: FloatArray, report: float, goal: float) -> float:
     reports, finals = outputs(known).T
     line = _line(reports, finals - reports, float(outputs(report)))
     residual = _RECALIBRATOR.update_scores(line.scores).residual
-    final = compose(Normal(float(outputs(report)) + line.mean, line.std), residual)
-    return float(final.cdf(float(outputs(goal))))
+    score = (float(outputs(goal)) - float(outputs(report)) - line.mean) / line.std
+    # Student's: the scatter around a line through a handful of trials is not known well.
+    return float(stdtr(line.freedom, (score - residual.mean()) / residual.std()))
 
 
 def _line(x: FloatArray, missing: FloatArray, here: float) -> _Line:
@@ -208,12 +210,13 @@ def _line(x: FloatArray, missing: FloatArray, here: float) -> _Line:
     weights = inverse @ design.T @ missing
     leverage = np.einsum("ij,jk,ik->i", design, inverse, design)
     errors = missing - design @ weights
-    # As many degrees of freedom as the line leaves; a floor for curves that repeat themselves.
-    variance = max(float(errors @ errors / (x.size - leverage.sum())), 1e-12)
+    # The variance has a floor, for curves that repeat themselves.
+    freedom = float(x.size - leverage.sum())
+    variance = max(float(errors @ errors) / freedom, 1e-12)
     scores = errors / np.sqrt(variance * np.maximum(1.0 - leverage, 1e-9))
     new = np.array([1.0, np.clip((here - centre) / spread, -_REACH, _REACH)])
     std = float(np.sqrt(variance * (1.0 + new @ inverse @ new)))
-    return _Line(float(new @ weights), std, np.clip(scores, -8.0, 8.0))
+    return _Line(float(new @ weights), std, freedom, np.clip(scores, -8.0, 8.0))
 
 
 def _finished(study: Study) -> list[FrozenTrial]:
