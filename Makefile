@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble calibrated test-torch figures clean
+.PHONY: demo test test-all mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble calibrated decisions test-torch figures clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -105,6 +105,11 @@ trouble: .venv-peers/own/.installed  ## failures, pruning, penalties, several ob
 calibrated: .venv-peers/own/.installed  ## ways to calibrate, on two controls and on tasks: what is missing, and its page (hours)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.calibrated.run
 	.venv-peers/own/bin/python -m benchmarks.calibrated.tables
+
+decisions: .venv-peers/own/.installed  ## outlook, stopping, pruning: what is missing, and its page (hours)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.decisions.searches judge
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.decisions.pruning
+	.venv-peers/own/bin/python -m benchmarks.decisions.tables
 
 large: $(VENV)/.test-installed  ## searches with thousands of outcomes: what is missing, and its page (an hour)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.large.run

@@ -1,0 +1,203 @@
+"""Rules for stopping: how often they stop too early, and what they save.
+
+    python -m benchmarks.decisions.stopping    # the page, from stored searches
+
+A stop is wrong if the next trials would have improved the best value by at least the delta asked
+about. Rules look every five trials from the tenth on; a search that is never stopped saves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import binomtest
+
+from benchmarks.decisions import searches
+from benchmarks.decisions.learning import Curve
+from benchmarks.decisions.outlook import DELTA, EARLIEST, EVERY, long_searches, short_searches
+from benchmarks.kit.words import markdown_table
+from calibrant.decisions.gains import exceedance
+from calibrant.decisions.progress import Progress, progress
+
+LEVEL, MOST = 0.05, 0.08  # the stated rate of wrong stops, and the goal for its upper end
+THIRD = 1.0 / 3.0  # of the trials: the goal for what is saved
+PATIENCE = (5, 10, 15, 20, 30)  # trials without an improvement of delta
+SWEEP = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2)
+
+
+class Stop(NamedTuple):
+    """What became of a search under a rule."""
+
+    wrong: bool | None  # None: never stopped
+    saved: float  # share of the trials
+    regret: float  # how much better the whole search did, in units at the stop
+
+
+# Where the search stands, its outcomes so far, the trials looked ahead -> whether to stop.
+Rule = Callable[[Progress, np.ndarray, int], bool]
+
+
+def ours(level: float) -> Rule:
+    return lambda now, y, ahead: exceedance(now.features, [ahead], [DELTA])[0, 0] < level
+
+
+def patience(most: int) -> Rule:
+    """Stop after so many trials that brought less than delta."""
+
+    def rule(now: Progress, y: np.ndarray, ahead: int) -> bool:
+        before = y[:-most].min() if y.size > most else np.inf
+        return bool(before - now.best < DELTA * now.unit)
+
+    return rule
+
+
+def follow(curves: Iterable[Curve], rule: Rule | None, ahead: int) -> list[Stop]:
+    """Return what a rule does on searches; without one, an oracle that knows what comes."""
+    return [_follow(curve, rule, ahead) for curve in curves]
+
+
+def _follow(curve: Curve, rule: Rule | None, ahead: int) -> Stop:
+    best = np.minimum.accumulate(curve.y)
+    for n in range(EARLIEST, curve.y.size - ahead + 1, EVERY):
+        now = progress(curve.y[:n], curve.dim)
+        if now.unit <= 0.0:
+            continue
+        gain = (now.best - best[n - 1 + ahead]) / now.unit
+        if gain <= DELTA if rule is None else rule(now, curve.y[:n], ahead):
+            left = (now.best - best[-1]) / now.unit
+            return Stop(bool(gain > DELTA), 1.0 - n / curve.y.size, float(left))
+    return Stop(None, 0.0, 0.0)
+
+
+def row(name: str, stops: list[Stop]) -> list[str]:
+    """Return a line of the table."""
+    stopped = [s for s in stops if s.wrong is not None]
+    wrong = sum(bool(s.wrong) for s in stopped)
+    saved, regret = (np.mean([getattr(s, k) for s in stops]) for k in ("saved", "regret"))
+    rate = _share(wrong, len(stopped)) if stopped else "–"
+    return [name, f"{len(stopped)} of {len(stops)}", rate, f"{saved:.0%}", f"{regret:.3f}"]
+
+
+def _share(wrong: int, stopped: int) -> str:
+    ends = binomtest(wrong, stopped).proportion_ci()
+    return f"{wrong / stopped:.1%} ({ends.low:.1%}–{ends.high:.1%})"
+
+
+def at_equal_error(
+    curves: list[Curve], rules: dict[float, Rule], ahead: int
+) -> tuple[float, list[Stop]]:
+    """Return the setting of a rule that saves most with at most the stated rate of wrong stops."""
+    found = {setting: follow(curves, rule, ahead) for setting, rule in rules.items()}
+
+    def merit(setting: float) -> tuple[bool, float]:
+        stopped = [s for s in found[setting] if s.wrong is not None]
+        rate = np.mean([s.wrong for s in stopped]) if stopped else 0.0
+        return bool(rate <= LEVEL), float(np.mean([s.saved for s in found[setting]]))
+
+    best = max(found, key=merit)
+    return best, found[best]
+
+
+def table(curves: list[Curve], ahead: int) -> str:
+    """Return the table of rules that need only the outcomes."""
+    rows = [
+        row(f"calibrant, below {p:.0%}", follow(curves, ours(p), ahead)) for p in (0.02, 0.05, 0.1)
+    ]
+    rows += [
+        row(f"patience {p}", follow(curves, patience(p), ahead))
+        for p in PATIENCE
+        if p < 30 or ahead == 20
+    ]
+    rows.append(row("oracle", follow(curves, None, ahead)))
+    setting, stops = at_equal_error(curves, {p: ours(p) for p in SWEEP}, ahead)
+    rows.append(row(f"at most 5 % wrong: calibrant, below {setting:.0%}", stops))
+    setting, stops = at_equal_error(curves, {float(p): patience(p) for p in range(5, 45, 5)}, ahead)
+    rows.append(row(f"at most 5 % wrong: patience {setting:.0f}", stops))
+    head = ["rule", "stopped", "wrong stops (95 %)", "trials saved", "regret"]
+    return markdown_table(head, rows)
+
+
+def model_rules() -> list[str]:
+    """Return the lines about rules that need a model, on the searches in which they were asked."""
+    asked = [r for r in searches.load("judge") if "rules" in r]
+    if not asked:
+        return []
+    rules: dict[str, Callable[[dict, float], bool]] = {
+        "Optuna: regret bound below delta": lambda v, delta: v["regret"] < delta,
+        "Optuna: EMMR below its median": lambda v, delta: v["emmr"] < v["median"],
+        "Wilson: minimum within delta, 95 %": lambda v, delta: v["left"][3] < delta,
+        "Wilson: minimum within delta, 50 %": lambda v, delta: v["left"][0] < delta,
+    }
+    rows = []
+    for name, stops_at in {"calibrant, below 5 %": None, **rules}.items():
+        stops = []
+        for r in asked:
+            curve = Curve(r["sampler"], r["task"], np.array(r["outcomes"]), r["dim"])
+            values = {int(n): v for n, v in r["rules"].items()}
+
+            def rule(now: Progress, y: np.ndarray, ahead: int) -> bool:
+                if y.size not in values:  # noqa: B023 - called before the next turn
+                    return False
+                if stops_at is None:  # noqa: B023
+                    return ours(LEVEL)(now, y, ahead)
+                return stops_at(values[y.size], DELTA * now.unit)  # noqa: B023
+
+            stops.append(_follow(curve, rule, 20))
+        rows.append(row(name, stops))
+    head = ["rule", "stopped", "wrong stops (95 %)", "trials saved", "regret"]
+    return [
+        f"Rules that need a model were asked in {len(asked)} of these searches, every ten trials: "
+        "Optuna's terminator with its regret bound, EMMR with its default level, and the "
+        "probabilistic regret bound of Wilson (2024) on calibrant's joint draws. So few searches "
+        "show how the rules behave; they prove no rate.",
+        "",
+        markdown_table(head, rows),
+        "",
+    ]
+
+
+def section() -> list[str]:
+    """Return the lines of the page about stopping."""
+    long, short = list(long_searches()), list(short_searches())
+    stops = follow(long, ours(LEVEL), 20)
+    stopped = [s for s in stops if s.wrong is not None]
+    wrong = sum(bool(s.wrong) for s in stopped)
+    high = binomtest(wrong, len(stopped)).proportion_ci().high if stopped else 1.0
+    saved = float(np.mean([s.saved for s in stops]))
+    met = wrong <= LEVEL * len(stopped) and high <= MOST, saved >= THIRD
+    short_stops = [s for s in follow(short, ours(LEVEL), 10) if s.wrong is not None]
+    short_wrong = sum(bool(s.wrong) for s in short_stops)
+    return [
+        "## Stopping",
+        "",
+        "A rule looks every five trials from the tenth on. It is wrong where the next 20 (or 10) "
+        "trials would have improved the best value by at least a tenth of the interquartile range. "
+        "Saved: share of all trials of the search. Regret: how much better the whole search did, "
+        "in interquartile ranges. The oracle knows what comes. The last two lines choose, in "
+        "hindsight, the setting that saves most with at most 5 % of wrong stops.",
+        "",
+        f"**{len(long)} searches of 70 trials by calibrant, held-out tasks, 20 trials ahead**",
+        "",
+        table(long, 20),
+        "",
+        f"Goals at the stated 5 %: wrong stops at most 5 %, upper end at most 8 %: "
+        f"{'met' if met[0] else 'missed'} ({wrong} of {len(stopped)}, upper end {high:.1%}); a "
+        f"third of the trials saved: {'met' if met[1] else 'missed'} ({saved:.0%}).",
+        "",
+        f"**{len(short)} searches of 30 trials by 11 systems, held-out tasks, 10 trials ahead**",
+        "",
+        table(short, 10),
+        "",
+        f"Here {short_wrong} of {len(short_stops)} stops at 5 % were wrong: "
+        f"{_share(short_wrong, len(short_stops))}.",
+        "",
+        *model_rules(),
+    ]
+
+
+if __name__ == "__main__":
+    from benchmarks.decisions.tables import write
+
+    write()

@@ -1,0 +1,73 @@
+"""The benchmark of decisions: what is learned, and what counts as a wrong stop."""
+
+import numpy as np
+import pytest
+from benchmarks.decisions import kinds, learning, pruning, stopping
+from benchmarks.decisions.learning import Curve, States
+from benchmarks.peers.suite import HELD_OUT
+
+from calibrant.decisions.gains import exceedance
+from calibrant.decisions.progress import FEATURES, progress
+
+
+def test_a_law_of_the_right_form_is_found_again():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(4000, len(FEATURES)))
+    table = np.zeros((1 + len(FEATURES), 6))
+    table[:, 1] = 1.0
+    table[0, 2:] = (-1.0, 0.3, -1.0, 0.5)
+    table[3, 2] = -1.0  # the longer since the best, the less
+    above = np.array([exceedance(row, learning.TRIALS, learning.GAINS, table) for row in features])
+    # One uniform number per state and horizon: gains that exceed with these probabilities.
+    level = rng.random((4000, learning.TRIALS.size, 1))
+    count = (level < above).sum(axis=2)
+    between = np.array([-1.0, 0.001, 0.005, 0.02, 0.05, 0.2, 0.5, 2.0])
+    found = learning.fit(States(features, between[count], rng.integers(0, 20, 4000).astype(str)))
+    new = rng.normal(size=len(FEATURES))
+    stated, true = (exceedance(new, [5, 20], [0.0, 0.1], each) for each in (found, table))
+    np.testing.assert_allclose(stated, true, atol=0.05)
+
+
+def test_no_held_out_task_is_learned_from():
+    assert not {curve.task for curve in learning.curves()} & set(HELD_OUT)
+
+
+def test_kinds_are_the_same_every_time_and_finite():
+    rng = np.random.default_rng(0)
+    for number in range(9):
+        task = kinds.task(number)
+        settings = task.first(3, 0)
+        values = [task.evaluate(s, rng).mean for s in settings]
+        kinds.task.cache_clear()
+        again = [kinds.task(number).evaluate(s, rng).mean for s in settings]
+        assert values == again
+        assert np.isfinite(values).all()
+
+
+def test_a_stop_is_wrong_if_an_improvement_would_have_come():
+    flat = Curve("any", "flat", np.array([3.0, 1.0, 2.0, 4.0] * 10), 2)
+    late = Curve("any", "late", np.array([*[3.0, 1.0, 2.0, 4.0] * 4, *[-9.0] * 24]), 2)
+    never = stopping.follow([flat, late], lambda now, y, ahead: False, 10)
+    assert [s.wrong for s in never] == [None, None]
+    always = stopping.follow([flat, late], lambda now, y, ahead: True, 10)
+    assert [s.wrong for s in always] == [False, True]
+    assert [s.saved for s in always] == [0.75, 0.75]
+    assert always[1].regret > 1.0
+    oracle = stopping.follow([flat, late], None, 10)
+    assert [s.wrong for s in oracle] == [False, False]
+    assert oracle[1].saved < always[1].saved
+    now = progress(flat.y, 2)
+    assert stopping.patience(10)(now, flat.y, 10)
+    assert not stopping.patience(10)(now, flat.y[:5], 10)
+
+
+@pytest.mark.parametrize("name", ["none", pruning.OURS, "median"])
+def test_pruners_meet_the_same_curves(name):
+    rng = np.random.default_rng(0)
+    final = rng.random(80)
+    table = final[:, None] + np.linspace(1.0, 0.0, 27)
+    found = pruning.execute("made up", table, name, 0)
+    assert found["least"] <= found["found"]
+    everything = pruning.TRIALS * 27
+    assert found["epochs"] == everything if name == "none" else found["epochs"] < everything
+    assert found["wrong"] <= found["pruned"]
