@@ -249,3 +249,23 @@ def test_errors_smaller_than_the_spread_count_as_they_are():
 def test_a_bad_largest_error_is_refused(bad):
     with pytest.raises(ValueError, match="`largest_error > 0` must hold"):
         CalibrationSet(largest_error=bad)
+
+
+@dataclass(frozen=True)
+class OwnUnits:
+    """A fitted model that is no Gaussian belief, but has units of its own: hundredths."""
+
+    def predict(self, X):
+        return Normal(np.zeros(len(X)), 1.0)
+
+    def leave_one_out(self):
+        return np.array([3.0, -4.0]), np.array([100.0, 100.0])
+
+    def in_model_units(self, y):
+        return 100.0 * np.asarray(y)
+
+
+def test_errors_are_compared_with_outcomes_in_the_units_of_the_model():
+    y = np.array([-0.5, 0.5])  # a spread of 50 hundredths; the errors are 300 and 400
+    found = CalibrationSet(largest_error=1.0).scores(None, OwnUnits(), np.zeros((2, 1)), y, ONLINE)
+    np.testing.assert_allclose(found.scores, np.array([3.0, -4.0]) * 50.0 / np.sqrt(125_000.0))

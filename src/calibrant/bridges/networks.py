@@ -108,6 +108,10 @@ class FittedEnsemble:
         """Return the means and variances of each member, (members, m), in the model's units."""
         return _members(self.layers, X)
 
+    def in_model_units(self, y: ArrayLike) -> FloatArray:
+        """Return g(y)."""
+        return self.outputs(y)
+
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
         """Return score and std of each outcome under an ensemble that has not seen it.
 

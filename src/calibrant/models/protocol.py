@@ -65,6 +65,15 @@ class KnowsLeaveOneOut(Protocol):
 
 
 @runtime_checkable
+class HasUnits(Protocol):
+    """A fitted model that works in units of its own: an increasing map of outcomes."""
+
+    def in_model_units(self, y: ArrayLike) -> FloatArray:
+        """Return outcomes in the model's units."""
+        ...
+
+
+@runtime_checkable
 class KnowsOneStepAhead(Protocol):
     """A fitted model with one-step-ahead scores in closed form."""
 
@@ -102,7 +111,7 @@ class Posterior(NamedTuple):
 
 
 @runtime_checkable
-class GaussianBelief(FittedModel, Protocol):
+class GaussianBelief(FittedModel, HasUnits, Protocol):
     """A fitted model that is Gaussian in its own units, and differentiable.
 
     The units are an increasing map of outcomes, so that "lower" means the same in both.
@@ -110,10 +119,6 @@ class GaussianBelief(FittedModel, Protocol):
 
     def posterior(self, X: FloatArray) -> Posterior:
         """Return the posterior of the function, without observation noise, at the rows of X."""
-        ...
-
-    def in_model_units(self, y: ArrayLike) -> FloatArray:
-        """Return outcomes in the model's units."""
         ...
 
     def means(self) -> FloatArray:

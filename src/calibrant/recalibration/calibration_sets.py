@@ -31,7 +31,7 @@ from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 from calibrant.models.protocol import (
     FittedModel,
-    GaussianBelief,
+    HasUnits,
     KnowsLeaveOneOut,
     KnowsOneStepAhead,
     Model,
@@ -131,7 +131,7 @@ class CalibrationSet:
         self, scores: FloatArray, stds: FloatArray, fitted: FittedModel, y: FloatArray
     ) -> FloatArray:
         """Return scores with errors as large as ``largest_error`` allows."""
-        if not isinstance(fitted, GaussianBelief) or not np.isfinite(self.largest_error):
+        if not isinstance(fitted, HasUnits) or not np.isfinite(self.largest_error):
             return scores
         error = np.sqrt(np.mean((scores * stds) ** 2))
         allowed = self.largest_error * float(np.std(fitted.in_model_units(y)))
