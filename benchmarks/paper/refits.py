@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
@@ -78,60 +79,98 @@ def _is_plain(model: Model) -> bool:
 def left_out_scores(model: GaussianProcess, X: FloatArray, y: FloatArray) -> FloatArray:
     """Return the score of each outcome under the model fitted to all others."""
     kept = np.array([np.delete(np.arange(y.size), i) for i in range(y.size)])
-    theta = _most_likely(model, X, y, kept)
-    return np.array(
-        [
-            float(model.at(best, X[rows], y[rows]).predict(X[i : i + 1])[0].score(y[i]))
-            for i, (best, rows) in enumerate(zip(theta, kept, strict=True))
-        ]
+    splits = _splits(model, X, y, kept)
+    theta = _most_likely(splits, X.shape[1])
+    length, signal, noise = np.exp(theta).T
+    _, inverse, _ = _covariances(splits, theta, np.arange(y.size))
+    k = signal[:, None] * splits.profile(splits.to_left_out / length[:, None] ** 2)[0]
+    weights = np.einsum("bij,bj->bi", inverse, k)
+    mean = (weights * splits.v).sum(axis=1)
+    variance = signal + noise - (weights * k).sum(axis=1)
+    scores = (splits.left_out - mean) / np.sqrt(np.maximum(variance, noise))
+    return np.asarray(scores / getattr(model, "factor", 1.0))  # of one that is too sure
+
+
+class _Splits(NamedTuple):
+    """What the fits of all splits need: n outcomes but one in each of b splits."""
+
+    distances: FloatArray  # squared, between inputs (b, n, n)
+    to_left_out: FloatArray  # squared, from the input left out (b, n)
+    v: FloatArray  # outcomes in the model's units (b, n)
+    left_out: FloatArray  # the one left out, in the same units (b,)
+    profile: Callable[[FloatArray], tuple[FloatArray, Callable[[], FloatArray]]]
+
+
+def _splits(model: GaussianProcess, X: FloatArray, y: FloatArray, kept: np.ndarray) -> _Splits:
+    squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, std = y[kept].mean(axis=1), y[kept].std(axis=1)
+    if np.all(std > 1e-9 * np.abs(y).max()) and np.all(np.isfinite(std)):
+        v, left_out = (y[kept] - mean[:, None]) / std[:, None], (y - mean) / std
+    else:  # as good as constant, or too large to be squared: the model knows what to do
+        maps = [fit_map(model.outputs, y[rows]) for rows in kept]
+        v = np.array([units(y[rows]) for units, rows in zip(maps, kept, strict=True)])
+        left_out = np.array([float(units(one)) for units, one in zip(maps, y, strict=True)])
+    return _Splits(
+        squares[kept[:, :, None], kept[:, None, :]],
+        squares[np.arange(y.size)[:, None], kept],
+        v,
+        left_out,
+        model.kernel.profile,  # type: ignore[attr-defined]
     )
 
 
-def _most_likely(
-    model: GaussianProcess, X: FloatArray, y: FloatArray, kept: np.ndarray
-) -> FloatArray:
+def _most_likely(splits: _Splits, dim: int) -> FloatArray:
     """Return the hyper-parameters of highest likelihood of each split."""
-    loss = _loss(model, X, y, kept)
+    loss = _loss(splits)
     low, high = np.array(log_bounds(NAMES)).T
-    centre = np.array([Priors().of(name, X.shape[1])[0] for name in NAMES])
-    splits = np.arange(len(kept))
+    centre = np.array([Priors().of(name, dim)[0] for name in NAMES])
+    every = np.arange(len(splits.v))
     starts = np.array(
         [np.clip(centre + np.log([length, 1.0, noise]), low, high) for length, noise in _STARTS]
     )
-    at_starts = np.array([loss(np.tile(start, (splits.size, 1)), splits)[0] for start in starts])
+    at_starts = np.array([loss(np.tile(start, (every.size, 1)), every)[0] for start in starts])
     chosen = np.argsort(at_starts, axis=0, kind="stable")[:_DESCENTS]  # (descents, splits)
     found, values = _descend(
-        loss, starts[chosen].reshape(-1, len(NAMES)), np.tile(splits, _DESCENTS), low, high
+        loss, starts[chosen].reshape(-1, len(NAMES)), np.tile(every, _DESCENTS), low, high
     )
     best = np.argmin(values.reshape(_DESCENTS, -1), axis=0)
-    return np.asarray(found.reshape(_DESCENTS, splits.size, -1)[best, splits])
+    return np.asarray(found.reshape(_DESCENTS, every.size, -1)[best, every])
 
 
-def _loss(model: GaussianProcess, X: FloatArray, y: FloatArray, kept: np.ndarray) -> Loss:
+def _loss(splits: _Splits) -> Loss:
     """Return −log likelihood of outcomes in the model's units, for many splits at a time."""
-    squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
-    distances = squares[kept[:, :, None], kept[:, None, :]]
-    v = np.array([fit_map(model.outputs, y[rows])(y[rows]) for rows in kept])
-    size = v.shape[1]
-    profile = model.kernel.profile  # type: ignore[attr-defined]
+    size = splits.v.shape[1]
 
     def evaluate(theta: FloatArray, which: np.ndarray) -> tuple[FloatArray, FloatArray]:
-        length, signal, noise = np.exp(theta).T[:, :, None, None]
-        r2 = distances[which] / length**2
-        C, slope = profile(r2)
-        K = signal * C
-        K[:, range(size), range(size)] += noise[:, :, 0]
-        inverse, half_log_determinant = _inverses(K)
-        alpha = np.einsum("bij,bj->bi", inverse, v[which])
-        value = 0.5 * (v[which] * alpha).sum(axis=1) + half_log_determinant + size * LOG_SQRT_2PI
+        v = splits.v[which]
+        (K, by_log_length), inverse, half_log_determinant = _covariances(splits, theta, which)
+        noise = np.exp(theta[:, 2])
+        alpha = np.einsum("bij,bj->bi", inverse, v)
+        value = 0.5 * (v * alpha).sum(axis=1) + half_log_determinant + size * LOG_SQRT_2PI
         by_K = 0.5 * (inverse - alpha[:, :, None] * alpha[:, None, :])
-        by_length = -2.0 * (by_K * signal * slope() * r2).sum(axis=(1, 2))
-        by_signal = (by_K * signal * C).sum(axis=(1, 2))
-        by_noise = noise[:, 0, 0] * np.trace(by_K, axis1=1, axis2=2)
-        gradient = np.stack([by_length, by_signal, by_noise], axis=1)
+        by_noise = noise * np.trace(by_K, axis1=1, axis2=2)
+        by_signal = np.einsum("bij,bij->b", by_K, K) - by_noise  # K is signal and noise
+        gradient = np.stack(
+            [np.einsum("bij,bij->b", by_K, by_log_length), by_signal, by_noise], axis=1
+        )
         return np.where(np.isfinite(value), value, 1e25), np.nan_to_num(gradient)
 
     return evaluate
+
+
+def _covariances(
+    splits: _Splits, theta: FloatArray, which: np.ndarray
+) -> tuple[tuple[FloatArray, FloatArray], FloatArray, FloatArray]:
+    """Return K (b, n, n) and ∂K/∂log lengthscale, K⁻¹, and half the log-determinants."""
+    length, signal, noise = np.exp(theta).T[:, :, None, None]
+    r2 = splits.distances[which] / length**2
+    C, slope = splits.profile(r2)
+    by_log_length = (-2.0 * signal) * slope() * r2
+    K = signal * C
+    diagonal = np.arange(K.shape[1])
+    K[:, diagonal, diagonal] += noise[:, :, 0]
+    return (K, by_log_length), *_inverses(K)
 
 
 def _inverses(K: FloatArray) -> tuple[FloatArray, FloatArray]:
