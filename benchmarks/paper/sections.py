@@ -43,7 +43,8 @@ def sections(records: Records, names: Collection[str] = tuple(EXPERIMENTS)) -> l
     """Return the sections of those experiments that have been run, in the paper's order."""
     found = []
     for name, experiment in EXPERIMENTS.items():
-        if name in names and (runs := _runs(records, experiment)):
+        needed = (RAW,) if name == "theorem1" else (RAW, CALIBRATED)
+        if name in names and (runs := _runs(records, experiment, needed)):
             found.append(_WRITERS[name](name, experiment, runs))
     return found
 
@@ -72,15 +73,15 @@ def costs(records: Records) -> Section:
     return Section(COSTS, "What was run", text, [Table(head, rows)])
 
 
-def _runs(records: Records, experiment: Experiment) -> dict[str, Runs]:
-    """Return the repetitions of each block that has both a raw and a calibrated one."""
+def _runs(records: Records, experiment: Experiment, needed: Sequence[str]) -> dict[str, Runs]:
+    """Return the repetitions of each block that has those rows that are needed."""
     blocks: dict[str, Runs] = {}
     for block in experiment.blocks:
         runs = {label: records.of(setup) for label, setup in block.rows.items()}
         # An interrupted run leaves methods behind: what is compared is what all have run.
         found = {label: seeds for label, seeds in runs.items() if seeds}
         shared = set.intersection(*(set(seeds) for seeds in found.values())) if found else set()
-        if RAW in found and CALIBRATED in found and shared:
+        if shared and all(label in found for label in needed):
             blocks[block.title] = {
                 label: {seed: record for seed, record in seeds.items() if seed in shared}
                 for label, seeds in found.items()
