@@ -198,5 +198,5 @@ def test_mistakes_are_explained():
     study = noisy(0, count=5)
     with pytest.raises(ValueError, match=r"no constraints that `min_feasible=0.9` could be about"):
         calibrant.recommend(study, min_feasible=0.9)
-    with pytest.raises(ValueError, match="0 < coverage < 1"):
+    with pytest.raises(ValueError, match="0 < min_feasible < 1"):
         calibrant.recommend(study, min_feasible=1.5)

@@ -142,6 +142,13 @@ def coverage_level(coverage: float) -> float:
     return coverage
 
 
+def probability_level(name: str, level: float) -> float:
+    """Return a probability that something should have, strictly between 0 and 1."""
+    if not 0.0 < as_floats(name, level) < 1.0:
+        raise ValueError(f"`0 < {name} < 1` must hold, but got {name}={level}.")
+    return level
+
+
 def frozen(array: np.ndarray) -> np.ndarray:
     """Return a read-only copy, so that callers cannot change an object through its arrays."""
     copy = np.array(array)

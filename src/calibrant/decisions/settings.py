@@ -55,7 +55,7 @@ def allowed(
 ) -> tuple[NDArray[np.intp], tuple[str, ...]]:
     """Return which settings may be recommended, and what to say where none should be."""
     if min_feasible is not None:
-        validate.coverage_level(min_feasible)
+        validate.probability_level("min_feasible", min_feasible)
         if not belief.constraints:
             raise ValueError(
                 f"The study has no constraints that `min_feasible={min_feasible}` could be about; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,10 @@ class History:
         pruned: points whose evaluation was given up early, (q, d).
         extrapolated: for each, the outcome that it was heading for, and the std of that, (q, 2).
         pending: points being evaluated, (p, d).
+        names: of the constraints.
+        limits: for each constraint the scores of outcomes under the forecasts made before them.
+        promises: probabilities that all constraints would be met, given before evaluations, and 1
+            where they were or 0, (k, 2).
     """
 
     X: FloatArray
@@ -38,6 +42,9 @@ class History:
     pruned: FloatArray
     extrapolated: FloatArray
     pending: FloatArray
+    names: tuple[str, ...] = ()
+    limits: tuple[ScoreLog, ...] = ()
+    promises: FloatArray = field(default_factory=lambda: np.empty((0, 2)))
 
     @classmethod
     def empty(cls, dim: int, objectives: int = 1) -> History:

@@ -13,6 +13,7 @@ is handed from one to the next; what the user should be told comes back with the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from calibrant.acquisition.multiobjective import parego
 from calibrant.core import validate
 from calibrant.core.cube import SMALL, Cube, keys
 from calibrant.core.typing import FloatArray
+from calibrant.core.words import percent
 from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.normal import STANDARD_NORMAL, Normal
 from calibrant.forecasts.residual import compose
@@ -34,9 +36,9 @@ from calibrant.models.protocol import CanRefit, FittedModel, GaussianBelief, Mod
 from calibrant.models.rotation import FittedRotation
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.calibration_sets import CalibrationSet, Splits
-from calibrant.recalibration.score_log import ScoreLog
 from calibrant.search.argmax import argmax
 from calibrant.search.defaults import ACQUISITION, MODEL, PATIENCE, RECALIBRATOR
+from calibrant.search.feasibility import Promise
 from calibrant.search.history import History
 from calibrant.search.pending import kriging_believer
 from calibrant.search.shown import Circumstances
@@ -45,6 +47,7 @@ from calibrant.search.training import Targets, TrainingData, prepare
 _FEASIBILITY = ProbabilityOfImprovement(margin=0.0)  # a constraint is met where it falls below 0
 _WIDEST = 3.0  # times the std: as far as stagnation widens forecasts
 _BREADTH = 0.03  # of the spread of the good outcomes: less is no improvement beside a running point
+_ROUNDING = 1e-6  # of a probability, by which a search along a wall may stop short
 _NEAR = 4  # best points that the search for the next one looks around
 
 # Whether evaluations finish is modelled as a constraint: −1 where one did, 1 where it failed. With
@@ -69,6 +72,9 @@ class Suggestion:
         x: the point.
         forecasts: one raw forecast per objective; none of a point of the initial design.
         known: in which circumstances the default model made them; None of any other model.
+        limits: the raw forecasts of constraints, by name.
+        feasible: the probability, as it is promised, that all constraints are met; None where there
+            are none.
         fits: the models that made them, for the next step to continue from.
         notices: what the user should be told, once per search.
     """
@@ -76,6 +82,8 @@ class Suggestion:
     x: FloatArray
     forecasts: tuple[Forecast, ...] = ()
     known: Circumstances | None = None
+    limits: Mapping[str, Forecast] = field(default_factory=dict)
+    feasible: float | None = None
     fits: Fits = field(default=Fits(), repr=False, compare=False)
     notices: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
@@ -97,6 +105,8 @@ class Policy:
         patience: after so many suggestions in a row without an improvement, forecasts are made
             wider, after twice as many twice as wide, three times at most. None: never. For one
             objective; several are scalarised anew at each step, which keeps them moving.
+        min_feasible: points are chosen where all constraints are met with at least this probability
+            or, where that is nowhere, where it is highest. None: it is weighed against the rest.
     """
 
     model: Model = MODEL
@@ -105,6 +115,7 @@ class Policy:
     acquisition: Acquisition = ACQUISITION
     repeats: bool = False
     patience: int | None = PATIENCE
+    min_feasible: float | None = None
 
     def __post_init__(self) -> None:
         validate.like("model", self.model, Model, "GaussianProcess()")
@@ -113,6 +124,8 @@ class Policy:
             validate.like("recalibrator", self.recalibrator, Recalibrator, "ScaleRecalibrator()")
         if self.patience is not None:
             validate.at_least("patience", self.patience, 1)
+        if self.min_feasible is not None:
+            validate.probability_level("min_feasible", self.min_feasible)
         if not isinstance(self.calibration_set, CalibrationSet | None):
             object.__setattr__(self, "calibration_set", CalibrationSet(self.calibration_set))
 
@@ -158,7 +171,8 @@ class Policy:
         criterion = self._criterion(data, fits, residuals, cube, rng)
         best_first = np.argsort(history.merit, kind="stable")
         taken, notices = self.taken(history, cube)
-        return argmax(criterion, cube, rng, history.X[best_first[:_NEAR]], taken), notices
+        x = argmax(criterion, cube, rng, history.X[best_first[:_NEAR]], taken)
+        return x, (*notices, *self._broken(x, data, fits))
 
     def recalibrate(self, data: TrainingData, fits: Fits) -> list[Forecast]:
         """Return what recalibration makes of each model's scores: objectives', constraints'."""
@@ -166,8 +180,7 @@ class Policy:
         if self.recalibrator is None:
             return [STANDARD_NORMAL] * len(models)
         calibration_set, residuals = self._calibration_set_of(data), []
-        # Constraints have no forecasts on record: their online set is empty.
-        online = [*data.subset.online, *[ScoreLog()] * len(fits.constraints)]
+        online = [*data.subset.online, *data.limit_logs]
         targets = [*data.objectives, *data.constraints]
         for fitted, (X, y), log in zip(models, targets, online, strict=True):
             scores = calibration_set.scores(data.model, fitted, X, y, log)
@@ -177,7 +190,25 @@ class Policy:
     def forecast(self, x: FloatArray, data: TrainingData, fits: Fits) -> Suggestion:
         """Return the point with the raw forecasts of its outcomes, one per objective."""
         forecasts = tuple(fitted.predict(x[None])[0] for fitted in fits.objectives)
-        return Suggestion(x, forecasts, self._circumstances(x, data, fits), fits)
+        known = self._circumstances(x, data, fits)
+        if not fits.constraints:
+            return Suggestion(x, forecasts, known, fits=fits)
+        limits = [fitted.predict(x[None])[0] for fitted in fits.constraints]
+        promised = float(Promise.of(data, fits.constraints).probability(x[None])[0])
+        named = dict(zip(data.limit_names, limits, strict=True))
+        return Suggestion(x, forecasts, known, named, promised, fits)
+
+    def _broken(self, x: FloatArray, data: TrainingData, fits: Fits) -> tuple[str, ...]:
+        """Return what to tell the user where ``min_feasible`` cannot be promised."""
+        if self.min_feasible is None or not fits.constraints:
+            return ()
+        promised = Promise.of(data, fits.constraints).probability(x[None])[0]
+        if promised >= self.min_feasible - _ROUNDING:
+            return ()
+        return (
+            f"As far as is known, all constraints are nowhere met with a probability of "
+            f"{percent(self.min_feasible)}: suggestions are where it is highest.",
+        )
 
     def _circumstances(self, x: FloatArray, data: TrainingData, fits: Fits) -> Circumstances | None:
         """Return what a prior about forecasts of chosen points wants to know."""
@@ -234,6 +265,8 @@ class Policy:
         """Return the function of points to maximise."""
         count = len(fits.objectives)
         feasible = _feasible(data, fits, residuals[count:], cube, rng)
+        if self.min_feasible is not None and fits.constraints:
+            feasible.append(Promise.of(data, fits.constraints).at_least(self.min_feasible))
         if not data.succeeded.feasible.any():  # nothing to improve on yet: find something feasible
             return total(feasible)
         imagined = [

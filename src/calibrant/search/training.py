@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from calibrant.core.cube import Cube
 from calibrant.core.typing import FloatArray
 from calibrant.models.protocol import HasLimit, KnowsLabels, Model
+from calibrant.recalibration.score_log import ScoreLog
 from calibrant.search.history import History
 
 # The subset is chosen again after so many outcomes; in between, a model can continue from its last
@@ -29,6 +30,8 @@ class TrainingData:
         succeeded: the same, with penalties counted as failures.
         objectives: what each objective's model is fitted to.
         constraints: what each constraint's model is fitted to: where evaluations reported it.
+        limit_names: the names of these constraints.
+        limit_logs: the scores of their outcomes under the forecasts made before them.
         notices: what the user should be told about it.
     """
 
@@ -37,6 +40,8 @@ class TrainingData:
     succeeded: History
     objectives: Targets
     constraints: Targets
+    limit_names: tuple[str, ...] = ()
+    limit_logs: tuple[ScoreLog, ...] = ()
     notices: tuple[str, ...] = ()
 
 
@@ -54,7 +59,17 @@ def prepare(model: Model, history: History, cube: Cube) -> TrainingData:
         )
     succeeded = history.without_penalties()
     objectives = [(succeeded.X, y) for y in succeeded.Y.T]
-    return TrainingData(model, history, succeeded, objectives, _constraints(history), notices)
+    said = np.flatnonzero((~np.isnan(history.constraints)).any(axis=0)).tolist()
+    return TrainingData(
+        model,
+        history,
+        succeeded,
+        objectives,
+        [_reported(history, column) for column in said],
+        tuple(history.names[column] if history.names else str(column) for column in said),
+        tuple(history.limits[column] if history.limits else ScoreLog() for column in said),
+        notices,
+    )
 
 
 def training_subset(history: History, most: int) -> History:
@@ -77,14 +92,11 @@ def training_subset(history: History, most: int) -> History:
     )
 
 
-def _constraints(history: History) -> Targets:
-    """Return the constraints that some evaluations have reported, each where they did."""
-    said = [~np.isnan(column) for column in history.constraints.T]
-    return [
-        (history.X[s], _finite(y[s]))
-        for s, y in zip(said, history.constraints.T, strict=True)
-        if s.any()
-    ]
+def _reported(history: History, column: int) -> tuple[FloatArray, FloatArray]:
+    """Return inputs and values of a constraint, where evaluations have reported it."""
+    y = history.constraints[:, column]
+    said = ~np.isnan(y)
+    return history.X[said], _finite(y[said])
 
 
 def _finite(limits: FloatArray) -> FloatArray:

@@ -95,6 +95,13 @@ class Record(NamedTuple):
     started: float  # when
     known: Circumstances | None  # in which the default model made the forecasts
     shown: tuple[float, float] | None  # the interval shown for a single objective, minimised
+    limit_scores: dict[str, float]  # of constraints under the forecasts made before them
+    promised: float | None  # the probability given before that all constraints are met
+
+    @property
+    def met(self) -> bool:
+        """Whether all constraints are met."""
+        return not any(limit > 0.0 for limit in self.constraints.values())
 
 
 @dataclass
@@ -229,9 +236,22 @@ class Archive:
             pruned=self._points(space, pruned),
             extrapolated=np.zeros((len(pruned), 2)),
             pending=running,
+            names=tuple(names),
+            limits=tuple(self._limit_log(name) for name in names),
+            promises=np.array(self.promises()).reshape(-1, 2),
         )
         told = [n for n, bad in zip(known, history.penalties, strict=True) if not bad]
         return replace(history, extrapolated=self._extrapolated(pruned, told))
+
+    def promises(self) -> list[tuple[float, bool]]:
+        """Return the probabilities promised that constraints are met, and whether they were."""
+        known = self.records.values()
+        return [(r.promised, r.met) for r in known if r.promised is not None]
+
+    def _limit_log(self, name: str) -> ScoreLog:
+        """Return the online calibration set of a constraint."""
+        known = [r.limit_scores[name] for r in self.records.values() if name in r.limit_scores]
+        return ScoreLog(np.array(known))
 
     def evaluated(self, space: Space) -> list[int]:
         """Return the numbers of the trials whose outcomes a history holds, in its order."""
@@ -331,7 +351,7 @@ def _record(trial: FrozenTrial, flip: FloatArray) -> Record:
     }
     diverged = bool(trial.intermediate_values) and max(trial.intermediate_values) not in reports
     forecasts: tuple[Forecast, ...] = ()
-    scores = None
+    scores, limit_scores, promised = None, {}, None
     # A forecast counts if it was of the point that was then evaluated. Parameters that turned out
     # not to exist, or that nobody knew of, do not change what was said about this outcome.
     if values is not None and suggestion is not None and _agree(suggestion.params, params):
@@ -344,6 +364,11 @@ def _record(trial: FrozenTrial, flip: FloatArray) -> Record:
             scores = np.clip(each, -SCORE_LIMIT, SCORE_LIMIT)
             if np.isnan(scores).any():
                 forecasts, scores = (), None
+        told = {name: trial.constraints.get(name, np.nan) for name in suggestion.limits}
+        if told and not np.isnan(list(told.values())).any():
+            scored = {name: _score(suggestion.limits[name], told[name]) for name in told}
+            if not np.isnan(list(scored.values())).any():
+                limit_scores, promised = scored, suggestion.feasible
     return Record(
         _finished(trial),
         trial.state != TrialState.FAIL,
@@ -357,7 +382,14 @@ def _record(trial: FrozenTrial, flip: FloatArray) -> Record:
         _time(trial.datetime_start or trial.datetime_complete),
         suggestion.known if suggestion else None,
         suggestion.shown if suggestion and forecasts else None,
+        limit_scores,
+        promised,
     )
+
+
+def _score(forecast: Forecast, outcome: float) -> float:
+    with np.errstate(all="ignore"):  # a damaged forecast may have no score
+        return float(np.clip(forecast.score(outcome), -SCORE_LIMIT, SCORE_LIMIT))
 
 
 def _value(record: Record) -> float:

@@ -77,6 +77,9 @@ class CalibratedSampler(BaseSampler):
         repeats: whether a setting may be evaluated twice.
         patience: after so many suggestions in a row without an improvement, forecasts are made
             wider and wider; None: never.
+        min_feasible: suggestions are settings that meet all constraints with at least this
+            calibrated probability or, where there are none, those most likely to. By default the
+            probability is weighed against the improvement.
         search_space: the parameters, where they are known beforehand, as distributions or as
             :func:`~calibrant.minimize` takes them; by default they are learned from the trials, and
             those that start before the first has ended are drawn at random. Ranges must be those
@@ -95,10 +98,13 @@ class CalibratedSampler(BaseSampler):
         design: Design | str = Design.LATIN,
         repeats: bool = False,
         patience: int | None = PATIENCE,
+        min_feasible: float | None = None,
         search_space: Mapping[str, Any] | None = None,
         seed: int | None = None,
     ) -> None:
-        self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats, patience)
+        self._policy = Policy(
+            model, recalibrator, calibration_set, acquisition, repeats, patience, min_feasible
+        )
         self._n_startup_trials = validate.at_least("n_startup_trials", n_startup_trials, 0)
         self._design = validate.choice("design", Design, design)
         self._search_space = searchable(parse_space(search_space)) if search_space else {}

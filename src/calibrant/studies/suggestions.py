@@ -40,6 +40,8 @@ class Stored(NamedTuple):
     signs: tuple[float, ...]  # that objectives had then; none where an earlier version stored it
     known: Circumstances | None  # of the default model's forecasts; None of another or earlier one
     shown: tuple[float, float] | None  # the interval shown for a single objective, minimised
+    limits: dict[str, Forecast]  # of constraints, by name
+    feasible: float | None  # the probability promised that all of them are met
 
 
 def signs(study: Study) -> FloatArray:
@@ -62,6 +64,9 @@ def store(
         "signs": signs(study).tolist(),
         "known": suggestion.known and asdict(suggestion.known),
     }
+    if suggestion.feasible is not None:
+        record["limits"] = {name: forecast_to_dict(f) for name, f in suggestion.limits.items()}
+        record["feasible"] = suggestion.feasible
     if shown is not None:  # JSON has no infinity
         record["shown"] = [end if np.isfinite(end) else None for end in shown]
     optuna_private.note_trial(study, trial, _KEY, record)
@@ -95,13 +100,16 @@ def _decoded(record: Mapping[str, Any]) -> Stored:
         raise ValueError(f"version {version} is later than {_VERSION}: update calibrant")
     params = {str(name): _number(value) for name, value in record["params"].items()}
     forecasts = tuple(map(forecast_from_dict, record["forecasts"]))
-    if any(forecast.batch != () for forecast in forecasts):
+    told = record.get("limits", {})
+    limits = {str(name): forecast_from_dict(one) for name, one in told.items()}
+    if any(forecast.batch != () for forecast in (*forecasts, *limits.values())):
         raise ValueError("a forecast is of more than one point")
     then = tuple(map(_number, record.get("signs", ())))
     if not set(then) <= {-1.0, 1.0}:
         raise ValueError(f"signs are 1 or -1, and not {then}")
     known = _circumstances(record.get("known"))
-    return Stored(params, forecasts, then, known, _interval(record.get("shown")))
+    shown, feasible = _interval(record.get("shown")), _probability(record.get("feasible"))
+    return Stored(params, forecasts, then, known, shown, limits, feasible)
 
 
 def _circumstances(noted: Any) -> Circumstances | None:
@@ -130,6 +138,12 @@ def _interval(ends: Any) -> tuple[float, float] | None:
     if interval[0] > interval[1]:
         raise ValueError(f"{ends} is not an interval")
     return interval
+
+
+def _probability(value: Any) -> float | None:
+    if value is not None and not 0.0 <= _number(value) <= 1.0:
+        raise ValueError(f"{value} is not a probability")
+    return None if value is None else float(value)
 
 
 def _number(value: Any) -> float:

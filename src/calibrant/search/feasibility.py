@@ -1,0 +1,89 @@
+"""How likely an evaluation is to meet all constraints, as it is promised to the user.
+
+The probability is that of the models' forecasts, noise included, recalibrated by the promises made
+so far: on the scale of normal scores it is lowered by a rate times the sum of (promised − met).
+Where more is promised than kept the sum grows until promises are kept, on any sequence, as the
+online rule does for quantiles. To recalibrate each constraint's forecasts by their scores as well
+kept promises no better, and cost regret (on the problems that benchmarks/decisions chose by).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr, ndtri
+
+from calibrant.acquisition.base import Criterion, total
+from calibrant.acquisition.improvement import log_probability
+from calibrant.acquisition.residual_tables import curves
+from calibrant.core.typing import FloatArray
+from calibrant.forecasts.normal import STANDARD_NORMAL
+from calibrant.models.gp import FittedGP
+from calibrant.models.protocol import FittedModel
+from calibrant.models.rotation import FittedRotation
+from calibrant.search.training import TrainingData
+
+_RATE = 0.5  # scores per promise not kept
+_MOST = 3.0  # scores: as far as promises are lowered or raised
+_WALL = 1e3  # times the logarithm of the probability that is missing: outweighs any improvement
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The probability that all constraints are met, as a function of points.
+
+    Args:
+        models: one per constraint; it is met at 0 or below.
+        shift: by how much the joint probability is lowered, in normal scores.
+    """
+
+    models: tuple[FittedModel, ...]
+    shift: float = 0.0
+
+    @classmethod
+    def of(cls, data: TrainingData, models: tuple[FittedModel, ...]) -> Promise:
+        """Return what models may promise, given which earlier promises were kept."""
+        promised, met = data.subset.promises.T
+        shift = float(np.clip(_RATE * (promised - met).sum(), -_MOST, _MOST))
+        return cls(models, shift)
+
+    def probability(self, X: FloatArray) -> FloatArray:
+        """Return the promise at each point."""
+        values, _ = self._log_raw(X)
+        return np.asarray(ndtr(ndtri(np.exp(values)) - self.shift))
+
+    def at_least(self, level: float) -> Criterion:
+        """Return a criterion that is 0 where at least ``level`` is promised, and else a wall."""
+        needed = float(log_ndtr(ndtri(level) + self.shift))
+
+        def evaluate(X: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray] | None]:
+            values, gradient = self._log_raw(X)
+            missing = np.minimum(values - needed, 0.0)
+            if gradient is None:
+                return _WALL * missing, None
+            return _WALL * missing, lambda: _WALL * (missing < 0.0)[:, None] * gradient()
+
+        return evaluate
+
+    @property
+    def _log_raw(self) -> Criterion:
+        """The log-probability before the shift."""
+        return total([_log_met(fitted) for fitted in self.models])
+
+
+def _log_met(fitted: FittedModel) -> Criterion:
+    """Return the log-probability that an evaluation, noise included, is at most 0."""
+    process = fitted.current if isinstance(fitted, FittedRotation) else fitted
+    if not isinstance(process, FittedGP):
+        return lambda X: (np.asarray(log_ndtr(fitted.predict(X).score(0.0))), None)
+    rule = log_probability(curves(STANDARD_NORMAL), float(process.in_model_units(0.0)))
+
+    def evaluate(X: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray]]:
+        mean, std, pullback = process.posterior(X)
+        spread = np.sqrt(std**2 + process.noise_around(mean))
+        value, by_mean, by_spread = rule(mean, spread)
+        return value, lambda: pullback(by_mean, by_spread * std / spread)
+
+    return evaluate
