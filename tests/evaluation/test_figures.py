@@ -120,3 +120,15 @@ def test_the_fan_starts_at_the_best_and_is_nested():
     assert figure.layout.shapes[0].y0 == 1.5
     with pytest.raises(ValueError, match="a column per level"):
         figures.fan(best, ahead, [0.1, 0.9])
+
+
+def test_promises_shows_the_share_that_happened_in_each_bin():
+    stated = np.repeat([0.2, 0.9], 50)
+    happened = np.concatenate([np.arange(50) < 10, np.arange(50) < 30])
+    drawn = trace(figures.promises(stated, happened, bins=2), "happened")
+    assert list(drawn.x) == pytest.approx([0.2, 0.9])
+    assert list(drawn.y) == pytest.approx([0.2, 0.6])
+    chance = trace(figures.promises(stated, happened, bins=2), "chance")
+    assert chance.error_y.array[0] == pytest.approx(1.96 * np.sqrt(0.2 * 0.8 / 50))
+    with pytest.raises(ValueError, match="One outcome per statement"):
+        figures.promises([0.5], [True, False])

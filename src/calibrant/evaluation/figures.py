@@ -20,6 +20,7 @@ __all__ = [
     "fan",
     "intervals",
     "pit_histogram",
+    "promises",
     "reliability",
     "ribbon",
 ]
@@ -61,6 +62,49 @@ def reliability(pits: Mapping[str, ArrayLike], levels: int = 99) -> go.Figure:
         )  # fmt: skip
     figure.update_xaxes(range=[0, 1], tickformat=".0%", constrain="domain")
     figure.update_yaxes(range=[0, 1], tickformat=".0%", scaleanchor="x")
+    return figure
+
+
+def promises(stated: ArrayLike, happened: ArrayLike, bins: int = 5) -> go.Figure:
+    """Draw how often events happened that were stated to happen with some probability.
+
+    Each point is a bin of statements with about the same number in each. Its bar holds 95 % of what
+    chance would bring if the probabilities were right: true ones have their points on their bars.
+
+    Args:
+        stated: the probability of each event, given beforehand.
+        happened: whether each happened.
+        bins: how many points to draw, at most.
+    """
+    stated = np.atleast_1d(validate.probabilities("stated", stated))
+    happened = np.atleast_1d(np.asarray(happened, dtype=float))
+    if stated.shape != happened.shape or not stated.size:
+        raise ValueError(
+            "One outcome per statement, and at least one, is needed, but got "
+            f"{stated.shape} stated and {happened.shape} that happened or not."
+        )
+    groups = np.array_split(
+        np.argsort(stated, kind="stable"), min(validate.at_least("bins", bins, 1), stated.size)
+    )
+    said = np.array([stated[group].mean() for group in groups])
+    share = np.array([happened[group].mean() for group in groups])
+    spread = [np.sqrt((stated[g] * (1.0 - stated[g])).sum()) / g.size for g in groups]
+    figure = _figure("stated probability", "share that happened")
+    figure.add_scatter(
+        x=[0, 1], y=[0, 1], mode="lines", line={"color": _LINE, "dash": "dot"}, showlegend=False
+    )
+    figure.add_scatter(
+        x=said, y=said, mode="markers", name="chance", marker={"opacity": 0},
+        error_y={"array": 1.96 * np.array(spread), "color": _LINE, "thickness": 6, "width": 0},
+        hoverinfo="skip",
+    )  # fmt: skip
+    figure.add_scatter(
+        x=said, y=share, mode="markers", name="happened",
+        marker={"color": PALETTE[1], "size": 10}, customdata=[group.size for group in groups],
+        hovertemplate="stated %{x:.0%}: %{y:.0%} of %{customdata} happened<extra></extra>",
+    )  # fmt: skip
+    figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%", constrain="domain")
+    figure.update_yaxes(range=[-0.02, 1.02], tickformat=".0%", scaleanchor="x")
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +12,11 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from calibrant.core.typing import FloatArray
+from calibrant.core.words import number, percent
 from calibrant.recalibration.base import Issued
 from calibrant.studies.archive import Archive, Record, cut_off
 from calibrant.studies.shown import COVERAGE, ShownForecasts
+from calibrant.studies.statements import Statements
 from calibrant.studies.suggestions import signs
 
 
@@ -40,6 +43,29 @@ class Review:
     high: FloatArray
     raw_low: FloatArray
     raw_high: FloatArray
+    promised: FloatArray  # probabilities given before that all constraints would be met
+    met: np.ndarray  # whether they were, of these suggestions
+
+    @property
+    def statements(self) -> list[Statements]:
+        """What was said with a probability before it was known, and how it came out."""
+        every = np.full(self.held.size, COVERAGE)
+        found = [Statements(f"{percent(COVERAGE)} interval", "held", every, self.held)]
+        if self.promised.size:
+            kind = "feasible suggestion"
+            found.append(Statements(kind, "met all constraints", self.promised, self.met))
+        return found
+
+    def sentences(self) -> list[str]:
+        """Return the review in words."""
+        best = f"The best value is {number(self.best_value)}, of trial {self.best_number}."
+        return [best, *map(str, self.statements)]
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences())
 
     @property
     def held(self) -> np.ndarray:
@@ -91,6 +117,8 @@ def review(study: Study) -> Review:
         high=high,
         raw_low=raw_low,
         raw_high=raw_high,
+        promised=np.array([promised for promised, _ in archive.promises()]),
+        met=np.array([met for _, met in archive.promises()], dtype=bool),
     )
 
 
@@ -105,7 +133,7 @@ def _lowest(known: Mapping[int, Record]) -> tuple[FloatArray, int]:
     As in Optuna, the best is among the trials that meet all constraints, if there are any; the
     lowest value is infinite before the first of them.
     """
-    feasible = [not any(limit > 0.0 for limit in r.constraints.values()) for r in known.values()]
+    feasible = [record.met for record in known.values()]
     merit = _values(known) + (np.where(feasible, 0.0, np.inf) if any(feasible) else 0.0)
     return np.minimum.accumulate(merit), int(np.argmin(merit))
 
@@ -113,8 +141,8 @@ def _lowest(known: Mapping[int, Record]) -> tuple[FloatArray, int]:
 def _as_shown(due: Mapping[int, Record], issued: Mapping[int, Issued], sign: float) -> FloatArray:
     """Return outcome, PITs and ends of intervals, one column per trial."""
     columns = []
-    for (number, record), outcome in zip(due.items(), _values(due), strict=True):
-        raw, calibrated = record.forecasts[0], issued[number].calibrated
+    for (trial, record), outcome in zip(due.items(), _values(due), strict=True):
+        raw, calibrated = record.forecasts[0], issued[trial].calibrated
         shown = record.shown or calibrated.interval(COVERAGE)  # what was stored is what was shown
         columns.append(
             [
