@@ -15,6 +15,7 @@ from tests.databases import needs_postgres, postgres
 
 import calibrant
 from calibrant.studies import open_storage, outages, processes
+from calibrant.studies.archive import Archive
 from calibrant.studies.runner import evaluated
 from calibrant.studies.steady import BEAT, LATE, SteadyStorage, bring_home
 
@@ -211,6 +212,25 @@ def test_a_stopped_heartbeat_is_found_by_how_long_it_stays_the_same():
     time.sleep(1.1)
     assert two._get_stale_trial_ids(study._study_id) == [trial_id]
     assert one._get_stale_trial_ids(study._study_id) == []  # a process never its own
+
+
+def test_a_trial_whose_rescuer_dies_too_is_no_evaluation_and_no_failure():
+    inside = Flaky()
+    one, two = steady(inside, grace=0), steady(inside, grace=0)
+    sampler = calibrant.CalibratedSampler(seed=0)
+    study = optuna.create_study(storage=one, study_name="s", sampler=sampler)
+    study.optimize(objective, n_trials=3)
+    one._get_stale_trial_ids(study._study_id)
+    trial = optuna.Trial(study, one.create_new_trial(study._study_id))
+    trial.suggest_float("x", 0, 1)
+    two._get_stale_trial_ids(study._study_id)
+    time.sleep(0.01)
+    assert two._get_stale_trial_ids(study._study_id) == [trial._trial_id]
+    inside.set_trial_state_values(trial._trial_id, TrialState.FAIL)  # and then it is killed
+    assert evaluated(study) == 3
+    archive = Archive()
+    archive.update(study)
+    assert archive.records.keys() == {0, 1, 2}
 
 
 def test_trials_asked_for_without_a_loop_have_no_heartbeat():

@@ -26,7 +26,7 @@ from calibrant.search.history import History
 from calibrant.search.shown import Circumstances
 from calibrant.studies import optuna_private
 from calibrant.studies.space import Internal, Space, conditions, union
-from calibrant.studies.steady import BEAT
+from calibrant.studies.steady import BEAT, was_given_up
 from calibrant.studies.suggestions import signs, stored
 
 _RECENT = 5  # trials without a parameter after which it is given up
@@ -51,6 +51,7 @@ def cut_off(study: Study) -> set[int]:
         trial.number
         for trial in trials
         if (trial.state == TrialState.FAIL and trial.number in replaced)
+        or was_given_up(trial)
         or (trial.state.is_finished() and INTERRUPTED in trial.user_attrs)
     }
 
@@ -133,6 +134,7 @@ class Archive:
             and trial.number not in self.records
             and trial.number not in self._slips
             and INTERRUPTED not in trial.user_attrs
+            and not was_given_up(trial)
         ]
         flip = signs(study)
         for trial in finished:

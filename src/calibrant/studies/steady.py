@@ -17,6 +17,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
@@ -37,6 +38,7 @@ logger = logging.getLogger(__name__)
 
 BEAT = "calibrant:heartbeat"  # system attribute of a trial: its worker, and a count
 LATE = "calibrant:late"  # system attribute: the number of the trial whose outcome came late
+_GIVEN_UP = "calibrant:given-up"  # system attribute: the number of a trial whose worker died
 _RETRIES = 3  # of a trial whose worker died, because the setting itself may kill workers
 
 
@@ -230,11 +232,22 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
                 else (beat, now)
                 for trial_id, beat in beats.items()
             }
-        return [
+        dead = {
             trial_id
             for trial_id, (beat, since) in watched.items()
             if now - since > self.grace or has_died(worker_of(beat))
-        ]
+        }
+        for trial in running:
+            if optuna_private.trial_id(trial) in dead:
+                self._give_up(trial)
+        return sorted(dead)
+
+    def _give_up(self, trial: FrozenTrial) -> None:
+        """Note that a trial is no evaluation: whoever queues it again may be killed before that."""
+        if len(optuna_private.begun_again(trial)) < _RETRIES:
+            with suppress(UpdateFinishedTrialError):  # another worker was faster
+                note = self.inside.set_trial_system_attr
+                self.patience.run(note, optuna_private.trial_id(trial), _GIVEN_UP, trial.number)
 
     def _beat(self) -> dict[str, Any]:
         """Return a heartbeat that differs from all before."""
@@ -321,6 +334,13 @@ def _told(storage: BaseStorage, trial: FrozenTrial, evaluation: FrozenTrial) -> 
     for key, attribute in evaluation.user_attrs.items():
         storage.set_trial_user_attr(trial_id, key, attribute)
     return storage.set_trial_state_values(trial_id, evaluation.state, evaluation.values)
+
+
+def was_given_up(trial: FrozenTrial) -> bool:
+    """Return whether a trial has failed because its worker died, and may be begun again."""
+    # What repeats it has inherited the note, with the number of the first.
+    noted = optuna_private.trial_note(trial, _GIVEN_UP)
+    return trial.state == TrialState.FAIL and noted == trial.number
 
 
 def worker_of(beat: Any) -> str:

@@ -1,0 +1,114 @@
+"""Run what is missing of the faults: `python -m benchmarks.faults.run`, or `make faults`.
+
+Results are JSON lines, one per run. Without PostgreSQL its runs are left out, and said so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import optuna
+
+import calibrant
+from benchmarks.faults.postgres import Postgres, missing, postgres
+from benchmarks.faults.workers import NAME, Fault, kill_one, suspend_one, together
+from benchmarks.kit.lines import append, read_lines
+from benchmarks.kit.running import commit
+
+RESULTS = Path(__file__).parent / "results" / "faults.jsonl"
+STORAGES = ("postgresql", "sqlite", "journal", "grpc")
+KEYS = ("scenario", "storage", "workers", "trials")
+
+PROXY = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import optuna
+from optuna.storages import get_storage, run_grpc_proxy_server
+run_grpc_proxy_server(get_storage(sys.argv[1]), host="127.0.0.1", port=int(sys.argv[2]))
+"""
+
+
+@contextmanager
+def storage(kind: str, folder: Path) -> Iterator[tuple[str, str, Postgres | None]]:
+    """Yield the URL of an empty storage with a study, another way to it, and its server if any."""
+    with ExitStack() as stack:
+        server = None
+        if kind == "postgresql":
+            server = stack.enter_context(postgres())
+            url = home = server.url("faults")
+        elif kind == "grpc":
+            home = f"sqlite:///{folder}/study.db"
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                port = probe.getsockname()[1]
+            url = f"grpc://127.0.0.1:{port}"
+        else:
+            url = home = f"{kind}:///{folder}/study"
+        opened = calibrant.open_storage(home)
+        assert opened is not None
+        optuna.create_study(storage=opened, study_name=NAME)
+        engine = getattr(getattr(opened.inside, "_backend", None), "engine", None)
+        if engine is not None:
+            engine.dispose()  # workers are forked: they must not share its connections
+        if kind == "grpc":
+            proxy = subprocess.Popen([sys.executable, "-c", PROXY, home, str(port)])
+            stack.callback(proxy.wait)
+            stack.callback(proxy.kill)
+        yield url, home, server
+
+
+def execute(scenario: str, kind: str, workers: int, trials: int) -> dict[str, Any]:
+    """Return the accounts of one run."""
+    with tempfile.TemporaryDirectory() as name, storage(kind, Path(name)) as (url, home, server):
+        faults: list[Fault] = []
+        if scenario == "kills":
+            faults = [Fault(2.0, kill_one)]
+        elif scenario == "sleepers":
+            faults = [Fault(4.0, suspend_one)]
+        elif scenario.startswith("outages"):
+            assert server is not None
+            left, running = [3], server
+
+            def outage(alive: list[int]) -> None:
+                if left[0]:
+                    left[0] -= 1
+                    running.stop()
+                    time.sleep(20.0)
+                    running.start()
+
+            faults = [Fault(8.0, outage)]
+        found = together(url, home, trials, workers, faults, Path(name))
+        if found.get("crashed"):
+            print((Path(name) / "workers.log").read_text()[-3000:])
+    key = dict(zip(KEYS, (scenario, kind, workers, trials), strict=True))
+    return {**key, **found, "commit": commit()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=400)
+    parser.add_argument("--workers", type=int, default=8)
+    given = parser.parse_args()
+    every = [("none", kind) for kind in STORAGES] + [("kills", kind) for kind in STORAGES]
+    every += [("outages", "postgresql"), ("sleepers", "postgresql")]
+    done = {tuple(row[key] for key in KEYS) for row in read_lines(RESULTS)}
+    for scenario, kind in every:
+        if kind == "postgresql" and (why := missing()):
+            print(f"left out: {scenario} on {kind}: {why}")
+            continue
+        if (scenario, kind, given.workers, given.trials) not in done:
+            append(RESULTS, found := execute(scenario, kind, given.workers, given.trials))
+            print(found)
+
+
+if __name__ == "__main__":
+    main()
