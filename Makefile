@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble calibrated decisions test-torch figures clean
+.PHONY: demo test test-all mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble calibrated decisions faults test-torch figures clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -114,6 +114,10 @@ decisions: .venv-peers/own/.installed  ## outlook, stopping, pruning: what is mi
 large: $(VENV)/.test-installed  ## searches with thousands of outcomes: what is missing, and its page (an hour)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.large.run
 	$(BIN)/python -m benchmarks.large.tables
+
+faults: $(VENV)/.test-installed  ## workers killed, databases stopped: what is missing, and its page (half an hour)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.faults.run
+	$(BIN)/python -m benchmarks.faults.tables
 
 TORCH_TESTS := $(patsubst %,tests/bridges/test_%.py,ax botorch frameworks networks ray search_cv) \
 	tests/benchmarks/test_paper_cnn.py tests/test_docstrings.py

@@ -6,6 +6,7 @@ Results are JSON lines, one per run. Without PostgreSQL its runs are left out, a
 from __future__ import annotations
 
 import argparse
+import json
 import socket
 import subprocess
 import sys
@@ -31,9 +32,9 @@ KEYS = ("scenario", "storage", "workers", "trials")
 PROXY = """
 import sys, warnings
 warnings.simplefilter("ignore")
-import optuna
-from optuna.storages import get_storage, run_grpc_proxy_server
-run_grpc_proxy_server(get_storage(sys.argv[1]), host="127.0.0.1", port=int(sys.argv[2]))
+from calibrant import open_storage
+from optuna.storages import run_grpc_proxy_server
+run_grpc_proxy_server(open_storage(sys.argv[1]), host="127.0.0.1", port=int(sys.argv[2]))
 """
 
 
@@ -88,7 +89,7 @@ def execute(scenario: str, kind: str, workers: int, trials: int) -> dict[str, An
             faults = [Fault(8.0, outage)]
         found = together(url, home, trials, workers, faults, Path(name))
         if found.get("crashed"):
-            print((Path(name) / "workers.log").read_text()[-3000:])
+            print((Path(name) / "workers.log").read_text()[-3000:], file=sys.stderr)
     key = dict(zip(KEYS, (scenario, kind, workers, trials), strict=True))
     return {**key, **found, "commit": commit()}
 
@@ -97,7 +98,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=400)
     parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--only", nargs=2, metavar=("SCENARIO", "STORAGE"), help="print one run")
     given = parser.parse_args()
+    if given.only:
+        print(json.dumps(execute(*given.only, given.workers, given.trials)))
+        return
     every = [("none", kind) for kind in STORAGES] + [("kills", kind) for kind in STORAGES]
     every += [("outages", "postgresql"), ("sleepers", "postgresql")]
     done = {tuple(row[key] for key in KEYS) for row in read_lines(RESULTS)}

@@ -28,7 +28,7 @@ from calibrant.studies.runner import evaluated, run
 from calibrant.studies.space_text import parse_space
 
 SPACE = parse_space({f"x{i}": (0.0, 1.0) for i in range(3)})
-HEARTBEAT = 1  # seconds; a trial is taken over after three
+HEARTBEAT = 2  # seconds; a trial is taken over after three times as long
 NAME = "faults"
 
 
@@ -131,7 +131,7 @@ def suspend_one(alive: list[int]) -> None:
     """Stop a worker for longer than its heartbeat may stay away, then let it go on."""
     pid = random.choice(alive)
     os.kill(pid, signal.SIGSTOP)
-    time.sleep(5.0 * HEARTBEAT)
+    time.sleep(4.0 * HEARTBEAT)
     os.kill(pid, signal.SIGCONT)
 
 
@@ -153,7 +153,8 @@ def accounts(home: str, ledger: Path) -> dict[str, Any]:
         "lost": sum((made - stored).values()),  # killed between their end and their tell
         "invented": sum((stored - made).values()),
         "twice": sum(count - 1 for count in settings.values()),
-        "stuck": sum(t.state in (TrialState.RUNNING, TrialState.WAITING) for t in trials),
+        "stuck": sum(t.state == TrialState.RUNNING for t in trials),
+        "queued": sum(t.state == TrialState.WAITING for t in trials),  # for the next run
         "scored": len(archive.outcomes(1)[0]),
         "best": min((t.value for t in complete if t.value is not None), default=None),
     }

@@ -2,6 +2,7 @@
 
 import socket
 import sqlite3
+import threading
 
 import optuna
 import pytest
@@ -71,6 +72,30 @@ def test_a_database_that_is_locked(tmp_path, monkeypatch):
         with pytest.raises(ValueError, match="cannot be opened: database is locked"):
             open_storage(f"sqlite:///{path}")
     holder.close()
+
+
+def test_a_queued_trial_is_taken_once(tmp_path):
+    """Python's driver of SQLite would let all that look at the same moment take it."""
+    storage = open_storage(f"sqlite:///{tmp_path}/study.db")
+    study = optuna.create_study(storage=storage)
+    took = []
+    for x in range(12):
+        study.enqueue_trial({"x": x})
+        (queued,) = study.get_trials(states=(TrialState.WAITING,))
+        barrier = threading.Barrier(4)
+
+        def take(trial_id=queued._trial_id, barrier=barrier):
+            other = open_storage(f"sqlite:///{tmp_path}/study.db")
+            barrier.wait()
+            took.append(other.set_trial_state_values(trial_id, TrialState.RUNNING))
+            other.remove_session()
+
+        threads = [threading.Thread(target=take) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sum(took) == 12
 
 
 def test_what_is_no_database(tmp_path):

@@ -91,11 +91,21 @@ def places(study: Study, n_trials: int) -> int:
 
 
 def is_surplus(study: Study, number: int, n_trials: int) -> bool:
-    """Return whether a trial that has begun is one too many: others took the last places first."""
+    """Return whether a trial that has begun is one too many: others took the last places first.
+
+    Numbers tell who was first, but for a trial that repeats another: its number was given out when
+    it was queued. Such a one, where it is in doubt, leaves the place to the others.
+    """
     if not optuna_private.has_heartbeats(study):
         return False
-    running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-    before = sum(_beats(trial) for trial in running if trial.number < number)
+    trials = study.get_trials(deepcopy=False)
+    repeats = bool(optuna_private.begun_again(trials[number]))
+    before = sum(
+        _beats(trial)
+        for trial in trials
+        if trial.state == TrialState.RUNNING
+        and (trial.number < number or (repeats and trial.number > number))
+    )
     return evaluated(study) + before >= n_trials
 
 

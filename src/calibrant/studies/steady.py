@@ -55,7 +55,7 @@ class _Own:
     def overlaid(self, trial: FrozenTrial) -> FrozenTrial:
         """Return the trial as the process that runs it sees it."""
         seen = copy.copy(trial)
-        seen.state, seen.datetime_complete = TrialState.RUNNING, None
+        seen.state, seen.values, seen.datetime_complete = TrialState.RUNNING, None, None
         seen.distributions = {**trial.distributions, **{n: d for n, (_, d) in self.params.items()}}
         external = {n: d.to_external_repr(value) for n, (value, d) in self.params.items()}
         seen.params = {**trial.params, **external}
@@ -144,8 +144,7 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
         """Return a trial; one that this process runs is running, whatever others made of it."""
         trial: FrozenTrial = self.patience.run(self.inside.get_trial, trial_id)
         own = self._own.get(trial_id)
-        given_up = own is not None and trial.state == TrialState.FAIL
-        return own.overlaid(trial) if own is not None and given_up else trial
+        return own.overlaid(trial) if own is not None and trial.state.is_finished() else trial
 
     def set_trial_param(
         self, trial_id: int, param_name: str, param_value_internal: float, distribution: Any
@@ -301,7 +300,8 @@ def bring_home(storage: BaseStorage, study_id: int, number: int, evaluation: Fro
     trials = storage.get_all_trials(study_id, deepcopy=False)
     here = trials[number] if number < len(trials) else None
     same_point = here is not None and here.params == evaluation.params
-    if here is not None and same_point and here.state == evaluation.state:
+    told = here is not None and (here.state, here.values) == (evaluation.state, evaluation.values)
+    if told and same_point:
         return False
     if any(optuna_private.trial_note(trial, LATE) == number for trial in trials):
         return False

@@ -106,13 +106,35 @@ def _database(url: str) -> BaseStorage:
     options = _engine_options(url)
     for attempt in itertools.count():
         try:
-            return optuna_private.cached(RDBStorage(template, engine_kwargs=options))
+            database = RDBStorage(template, engine_kwargs=options)
+            if url.startswith("sqlite"):
+                _isolate(database)
+            return optuna_private.cached(database)
         except Exception as error:
             # Several workers that find no tables all create them, and all but one fail.
             if attempt == _STARTS or not _RACE.search(_why(error)):
                 raise
         time.sleep(random.uniform(0.05, 0.2) * 1.5**attempt)
     raise AssertionError("a loop without an end has ended")
+
+
+def _isolate(database: RDBStorage) -> None:
+    """Make transactions of SQLite whole: what is read at their beginning still holds at their end.
+
+    Python's driver begins a transaction with the first write only. Two workers would both find a
+    trial in the queue, and both take it.
+    """
+    from sqlalchemy import event
+
+    @event.listens_for(database.engine, "connect")
+    def connect(connection: Any, record: Any) -> None:
+        connection.isolation_level = None  # the driver is not to begin any by itself
+
+    @event.listens_for(database.engine, "begin")
+    def begin(connection: Any) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    database.engine.dispose()  # the connections made so far
 
 
 def _engine_options(url: str) -> dict[str, Any]:
