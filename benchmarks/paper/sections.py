@@ -15,6 +15,7 @@ from benchmarks.kit.words import interval, number, p_value
 from benchmarks.paper import charts, metrics
 from benchmarks.paper.beyond import write_theorem, write_where
 from benchmarks.paper.experiments import (
+    ALL,
     CALIBRATED,
     EXPERIMENTS,
     FIGURE_START,
