@@ -18,9 +18,9 @@ theorem1        6.8                   50           5.7
 where           42                    30           21
 ==============  ====================  ===========  ============
 
-A search takes 0.2 s uncalibrated, 0.7 s with 25 steps of leave-one-out refits, 2.5 s with a Gaussian
-process as recalibrator and 3.8 s on LDA's tables. Networks take a GPU: 2,200 s of it for 20
-repetitions of both data sets, half of which on SVHN.
+A search takes 0.2 s uncalibrated, 0.7 s with 25 steps of leave-one-out refits, 2.5 s with a
+Gaussian process as recalibrator and 3.8 s on LDA's tables. Networks take a GPU: 2,200 s of it for
+20 repetitions of both data sets, more than half of which on SVHN.
 """
 
 from __future__ import annotations

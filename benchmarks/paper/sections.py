@@ -71,6 +71,12 @@ def costs(records: Records) -> Section:
     text = (
         f"Every search carries the commit of the code that made it: {', '.join(sorted(commits))}."
     )
+    shown = {row[0] for row in rows}
+    if absent := [name for name in ALL if name not in shown]:
+        text += (
+            f" Not run with this code, and so not on this page: {', '.join(absent)}. `make paper` "
+            "runs them; what each costs is at the top of experiments.py."
+        )
     return Section(COSTS, "What was run", text, [Table(head, rows)])
 
 
