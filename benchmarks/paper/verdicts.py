@@ -95,7 +95,8 @@ def calibration_verdict(runs: Mapping[str, Runs]) -> str:
     for method in (LITERAL, CALIBRATED, ISOTONIC, OURS):
         found = calibration_changes(runs, method)
         if found and not _too_few(found):
-            said.append(f"{method}: {_said(*judged(found), 'lower', 'higher')}")
+            name = "Location and scale" if method == CALIBRATED else method
+            said.append(f"{name}: {_said(*judged(found), 'lower', 'higher')}")
     if not said:
         return ""
     return "Calibration error, calibrated against raw forecasts of the same points: " + " ".join(

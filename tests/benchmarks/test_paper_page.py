@@ -117,7 +117,7 @@ def test_a_verdict_on_calibration_compares_forecasts_of_the_same_points():
         found["forecasts"] = {"raw": dict(found["forecasts"]["raw"], score=[0.0] * 10)}
     said = calibration_verdict({"a": part})
     assert "of the same points" in said
-    assert f"{CALIBRATED}: **Reproduced**: lower in a." in said
+    assert "Location and scale: **Reproduced**: lower in a." in said
     assert f"{LITERAL}: **Not reproduced**: no difference can be shown in a." in said
 
 
