@@ -3,6 +3,7 @@ import optuna
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import spearmanr
 
 import calibrant
 from calibrant.decisions.gains import _TABLE, exceedance, expected_gains, gain_quantiles
@@ -57,6 +58,19 @@ def test_features_have_no_units(values, scale, shift):
     if one.unit > 1e-2:  # rounding may else change which outcomes are equal
         np.testing.assert_allclose(one.features[4:11], other.features[4:11], atol=0.05)
         assert other.unit == pytest.approx(scale * one.unit, rel=1e-3)
+
+
+def test_the_trend_is_spearmans_correlation():
+    y = np.random.default_rng(0).normal(size=30)
+    expected = spearmanr(np.arange(30), y).statistic
+    assert progress(y, 2).features[FEATURES.index("trend of ranks")] == pytest.approx(expected)
+
+
+def test_searches_of_calibrant_are_told_from_others():
+    searched = calibrant.minimize(lambda p: p["x"] ** 2, {"x": (-1.0, 2.0)}, 10, seed=0)
+    values = [trial.value for trial in searched.trials]
+    own, other = (calibrant.outlook(s).chance(0.0) for s in (searched, study_of(values)))
+    assert own > other
 
 
 def test_quantiles_and_mean_agree_with_draws():

@@ -136,8 +136,8 @@ def outlook(study: Study, trials: int = TRIALS, delta: float | None = None) -> O
         raise ValueError(f"`1 <= trials <= {MOST_TRIALS}` must hold, but got trials={trials}.")
     if delta is not None:
         validate.not_negative("delta", delta)
-    (sign,), y, dim = signs(_single(study)), *_outcomes(study)
-    now = progress(y, dim)
+    (sign,), (y, dim, chosen) = signs(_single(study)), _outcomes(study)
+    now = progress(y, dim, chosen)
     asked = _WORTH_HAVING * now.unit if delta is None else float(delta)
     ahead = np.arange(1, trials + 1)
     with np.errstate(over="ignore"):  # beside 1e308, a gain may be none
@@ -171,8 +171,8 @@ def _single(study: Study) -> Study:
     return study
 
 
-def _outcomes(study: Study) -> tuple[FloatArray, int]:
-    """Return the outcomes to be minimised, in the order in which they came, and the dimension.
+def _outcomes(study: Study) -> tuple[FloatArray, int, bool]:
+    """Return the outcomes to be minimised, in order, the dimension, and whether calibrant chose.
 
     A trial that failed, was pruned or breaks a constraint gained nothing: it counts as the worst.
     """
@@ -189,7 +189,9 @@ def _outcomes(study: Study) -> tuple[FloatArray, int]:
         raise ValueError(
             f"An outlook needs {LEAST_OUTCOMES} finished trials, but the study has {values.size}."
         )
-    return np.where(np.isfinite(values), values, known.max()), len(archive.search_space())
+    y = np.where(np.isfinite(values), values, known.max())
+    forecast = [bool(record.forecasts) for record in archive.records.values()]
+    return y, len(archive.search_space()), any(forecast[-LEAST_OUTCOMES:])
 
 
 def _value(record: Record) -> float:

@@ -1,7 +1,7 @@
-"""What a search looks like from its outcomes alone: a few numbers without units.
+"""What a search looks like from its outcomes: a few numbers without units.
 
-They are the same whatever the outcomes are measured in, and whoever chose the points, so that what
-searches on some problems gained can be carried over to others. Outcomes are minimised here.
+They are the same whatever the outcomes are measured in, so that what searches on some problems
+gained can be carried over to others. Outcomes are minimised here.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.core.typing import FloatArray
 
@@ -31,6 +32,8 @@ FEATURES = (
     "near the best",
     "equal to the best",
     "latest, rank",
+    "trend of ranks",
+    "chosen by calibrant",
 )
 
 
@@ -49,12 +52,14 @@ class Progress(NamedTuple):
     features: FloatArray
 
 
-def progress(y: FloatArray, dim: int) -> Progress:
+def progress(y: FloatArray, dim: int, chosen: bool = False) -> Progress:
     """Return where a search stands after outcomes ``y``, in the order in which they came.
 
     Args:
         y: at least one finite outcome, to be minimised; what failed counts as the worst one.
         dim: the number of parameters.
+        chosen: whether calibrant chose the latest points; searches by other samplers, of which many
+            do not learn as fast, gain less where they look the same.
     """
     count, ordered = y.size, np.sort(y)
     best, unit = float(ordered[0]), _unit(ordered)
@@ -85,8 +90,23 @@ def progress(y: FloatArray, dim: int) -> Progress:
         np.mean(above <= _NEAR),
         np.log(np.sum(above == 0.0)),
         np.mean(ranks[-_LATEST:]) / count,
+        _trend(ranks),
+        float(chosen),
     ]
     return Progress(best, unit, np.array(features))
+
+
+def _trend(ranks: NDArray[np.intp]) -> float:
+    """Return the correlation of ranks with time: below 0 where later outcomes are better."""
+    if ranks.size < 2:
+        return 0.0
+    middle = 0.5 * (ranks.size - 1)
+    return float(((np.arange(ranks.size) - middle) * (ranks - middle)).sum() / _squares(ranks.size))
+
+
+def _squares(count: int) -> float:
+    """Return the sum of squares of the ranks around their mean."""
+    return count * (count**2 - 1) / 12.0
 
 
 def _unit(ordered: FloatArray) -> float:
