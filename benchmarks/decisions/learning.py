@@ -3,7 +3,7 @@
     python -m benchmarks.decisions.learning          # prints the table to ship
     python -m benchmarks.decisions.learning check    # tasks left out in turn: log loss, reliability
 
-Learned from: all searches of the peers' suite that are stored (calibrant, its variants and 17 other
+Learned from: all searches of the peers' suite that are stored (calibrant, its variants and 16 other
 systems, 30 and 100 trials) and the searches of :mod:`~benchmarks.decisions.searches` on other kinds
 of tasks. No held-out task is read here.
 """
@@ -39,6 +39,11 @@ class Curve(NamedTuple):
     task: str
     y: np.ndarray
     dim: int
+
+    @property
+    def chosen(self) -> bool:
+        """Whether calibrant chose the points, in any variant."""
+        return self.sampler.startswith("calibrant") or self.sampler in variants.VARIANTS
 
 
 class States(NamedTuple):
@@ -82,7 +87,7 @@ def states() -> States:
             continue
         best = np.minimum.accumulate(curve.y)
         for n in rng.choice(np.arange(EARLIEST, curve.y.size - 1), count, replace=False):
-            now = progress(curve.y[:n], curve.dim)
+            now = progress(curve.y[:n], curve.dim, curve.chosen)
             if now.unit > 0.0:
                 features.append(now.features)
                 tasks.append(curve.task)
@@ -158,7 +163,7 @@ def draws_compared() -> list[tuple[str, float]]:
         y = np.array(r["outcomes"])
         best = np.minimum.accumulate(y)
         for n, numbers in r.get("states", {}).items():
-            now = progress(y[: int(n)], r["dim"])
+            now = progress(y[: int(n)], r["dim"], r["sampler"] == "calibrant")
             if now.unit > 0.0:
                 parts["outcomes"].append(now.features)
                 parts["draws"].append(np.log(1e-3 + np.maximum(numbers, 0.0) / now.unit))
@@ -191,7 +196,7 @@ def learning_on(doubts: tuple[float, ...] = (0.1, 0.5, 2.0), searches_used: int 
         curve, table = long[i], tables[part[long[i].task]]
         best, expected, variance, happened = np.minimum.accumulate(curve.y), 0.0, 0.0, 0.0
         for n in range(EARLIEST, curve.y.size - 1):
-            now = progress(curve.y[:n], curve.dim)
+            now = progress(curve.y[:n], curve.dim, curve.chosen)
             if now.unit <= 0.0:
                 break
             if n % 7 == 0:

@@ -61,7 +61,7 @@ def follow(curves: Iterable[Curve], rule: Rule | None, ahead: int) -> list[Stop]
 def _follow(curve: Curve, rule: Rule | None, ahead: int) -> Stop:
     best = np.minimum.accumulate(curve.y)
     for n in range(EARLIEST, curve.y.size - ahead + 1, EVERY):
-        now = progress(curve.y[:n], curve.dim)
+        now = progress(curve.y[:n], curve.dim, curve.chosen)
         if now.unit <= 0.0:
             continue
         gain = (now.best - best[n - 1 + ahead]) / now.unit
@@ -148,8 +148,8 @@ def model_rules() -> list[str]:
         rows.append(row(name, stops))
     head = ["rule", "stopped", "wrong stops (95 %)", "trials saved", "regret"]
     return [
-        f"Rules that need a model were asked in {len(asked)} of these searches, every ten trials: "
-        "Optuna's terminator with its regret bound, EMMR with its default level, and the "
+        f"Rules that need a model were asked in {len(asked)} of these searches, after 20 and 40 "
+        "trials: Optuna's terminator with its regret bound, EMMR with its default level, and the "
         "probabilistic regret bound of Wilson (2024) on calibrant's joint draws. So few searches "
         "show how the rules behave; they prove no rate.",
         "",
