@@ -13,6 +13,7 @@ from optuna.exceptions import StorageInternalError
 
 logger = logging.getLogger(__name__)
 
+_HICCUP = 1.0  # seconds of which nobody needs to be told
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 10.0  # seconds: a restart takes seconds, and nobody should hammer
 
 # SQLite gives one kind of error for all that may go wrong. These pass; others, such as "no such
@@ -59,7 +60,7 @@ class Patience:
 
     def run(self, operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Return what an operation returns, however often it has to be tried for that."""
-        deadline, wait, said = time.monotonic() + self.seconds, _FIRST_WAIT, False
+        start, wait, said = time.monotonic(), _FIRST_WAIT, False
         while True:
             try:
                 result = operation(*args, **kwargs)
@@ -71,10 +72,11 @@ class Patience:
                 if not passes(error):
                     raise
                 self.outages += 1
-                if self._gone or time.monotonic() + wait > deadline:
+                waited = time.monotonic() - start
+                if self._gone or waited + wait > self.seconds:
                     self._gone = True
                     raise
-                if not said:
+                if not said and waited > _HICCUP:
                     reason = str(error.__cause__ or error).strip().splitlines()[0]
                     logger.warning(
                         "The storage does not answer; trying again for %.0f s: %s",

@@ -132,7 +132,8 @@ def _isolate(database: RDBStorage) -> None:
 
     @event.listens_for(database.engine, "begin")
     def begin(connection: Any) -> None:
-        connection.exec_driver_sql("BEGIN")
+        # At once as one that writes: two that read first and then both write could not both go on.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     database.engine.dispose()  # the connections made so far
 
