@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble calibrated decisions faults test-torch figures clean
+.PHONY: demo test test-all mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble calibrated decisions faults test-torch figures docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -125,8 +125,12 @@ TORCH_TESTS := $(patsubst %,tests/bridges/test_%.py,ax botorch frameworks networ
 test-torch: .venv-torch/.installed  ## the tests that need torch, BoTorch, Ax, Ray or OptunaSearchCV
 	.venv-torch/bin/python -m pytest $(WORKERS) $(TORCH_TESTS)
 
+# The notice is about a later MkDocs; warnings of this one are errors.
+docs: $(VENV)/.docs-installed  ## build the documentation site into site/; warnings are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 figures: $(VENV)/.figures-installed  ## redraw the pictures of README and docs (needs Chrome or Chromium)
 	$(BIN)/python docs/draw.py
 
 clean:
-	rm -rf $(VENV) .venv-bench .venv-speed .venv-peers .venv-torch dist build report.html
+	rm -rf $(VENV) .venv-bench .venv-speed .venv-peers .venv-torch dist build site report.html

@@ -53,7 +53,7 @@ def importance_of(belief: StudyBelief, quantity: Quantity) -> dict[str, float]:
             squares.append(np.mean((_mean(quantity, cube.snap(moved)) - here) ** 2))
         # Half the mean square of the change is the variance that goes with it (Jansen 1999).
         alone = 0.5 * float(np.sum(squares)) / _SHIFTS
-        shares[name] = alone / variance if variance > 1e-12 else 0.0
+        shares[name] = min(alone / variance, 1.0) if variance > 1e-12 else 0.0  # an estimate
     return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 

@@ -42,7 +42,8 @@ class LeaderRecalibrator(Recalibrator):
         strength: λ, how many pseudo-observations of a calibrated model the prior is worth.
         bandwidth: h, the std of the smoothing kernels in normal scores. By default n^(−1/5) times
             the scale of the scores, with the kernels pulled inwards to keep that scale.
-        centres, weights: the state, one entry per bin of past scores.
+        centres: the state, one entry per bin of past scores.
+        weights: of the bins (state).
         square_weights: the sum of the squared weights of all outcomes (state).
     """
 

@@ -49,8 +49,9 @@ class Optimizer:
     Several points may be asked for before any is told, and points told that were never asked for.
 
     Args:
-        dim: number of coordinates; or the axes, where some allow only listed values. model: what
-        forecasts outcomes; by default Gaussian processes with three kernels, used in rotation.
+        dim: number of coordinates; or the axes, where some allow only listed values.
+        model: what forecasts outcomes; by default Gaussian processes with three kernels, used in
+            rotation.
         recalibrator: what makes its forecasts true inside the acquisition; None: uncalibrated.
         calibration_set: the outcomes it learns from: "leave-one-out", "time-series" or "online", or
             a :class:`~calibrant.recalibration.CalibrationSet` for the details. By default

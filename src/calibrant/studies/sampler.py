@@ -64,9 +64,9 @@ class CalibratedSampler(BaseSampler):
 
     Args:
         model: what forecasts outcomes; by default Gaussian processes with three kernels, used in
-        rotation. recalibrator: what makes its forecasts true inside the acquisition; None:
-        uncalibrated. calibration_set: the outcomes it learns from: "leave-one-out", "time-series"
-        or "online", or
+            rotation.
+        recalibrator: what makes its forecasts true inside the acquisition; None: uncalibrated.
+        calibration_set: the outcomes it learns from: "leave-one-out", "time-series" or "online", or
             a :class:`~calibrant.recalibration.CalibrationSet` for the details. By default
             leave-one-out, for expected improvement with both signs (spread and no shift); a name
             alone means with shift.
