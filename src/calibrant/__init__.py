@@ -61,7 +61,9 @@ _HOMES = {
     # decisions about studies, and pages of them
     "CalibratedPruner": "decisions",
     "Outlook": "decisions",
+    "Explanation": "decisions",
     "Proposal": "decisions",
+    "explain": "decisions",
     "StopWhen": "decisions",
     "forecast": "decisions",
     "importance": "decisions",
@@ -99,9 +101,11 @@ if TYPE_CHECKING:  # the same table for type checkers; a test holds the two toge
     from calibrant.core import Axis as Axis
     from calibrant.core import Cube as Cube
     from calibrant.decisions import CalibratedPruner as CalibratedPruner
+    from calibrant.decisions import Explanation as Explanation
     from calibrant.decisions import Outlook as Outlook
     from calibrant.decisions import Proposal as Proposal
     from calibrant.decisions import StopWhen as StopWhen
+    from calibrant.decisions import explain as explain
     from calibrant.decisions import forecast as forecast
     from calibrant.decisions import importance as importance
     from calibrant.decisions import outlook as outlook

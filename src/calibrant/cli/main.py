@@ -9,6 +9,7 @@ import typer
 import calibrant
 from calibrant.cli.decisions import forecast, recommend
 from calibrant.cli.demo import demo
+from calibrant.cli.explain import explain
 from calibrant.cli.outlook import outlook
 from calibrant.cli.recalibrate import recalibrate
 from calibrant.cli.report import report
@@ -31,6 +32,7 @@ app.command()(worker)
 app.command()(merge)
 app.command()(outlook)
 app.command()(suggest)
+app.command()(explain)
 app.command()(report)
 app.command()(recommend)
 app.command()(forecast)

@@ -7,6 +7,7 @@ Public names: below.
 """
 
 from calibrant.decisions.belief import Quantity, StudyBelief, believe
+from calibrant.decisions.explain import Explanation, explain
 from calibrant.decisions.forecast import Outcomes, SettingForecast, forecast
 from calibrant.decisions.importance import importance
 from calibrant.decisions.outlook import Outlook, outlook
@@ -19,6 +20,7 @@ from calibrant.decisions.suggest import Proposal, suggest
 __all__ = [
     "CalibratedPruner",
     "Candidate",
+    "Explanation",
     "Front",
     "Outcomes",
     "Outlook",
@@ -29,6 +31,7 @@ __all__ = [
     "StopWhen",
     "StudyBelief",
     "believe",
+    "explain",
     "forecast",
     "importance",
     "outlook",
