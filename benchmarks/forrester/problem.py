@@ -34,14 +34,17 @@ MODELS = {
     "process": GaussianProcess(),
     "default": step.MODEL,
 }
-# The default counts scores up to 2.5, which spoils what refits have to say; the others up to 10.
+# The limited one counts scores up to 2.5, which spoils what refits have to say; the trusting one up
+# to 10.
+LIMITED = GaussianRecalibrator(strength=10.0, limit=2.5)
 TRUSTING = GaussianRecalibrator(strength=10.0)
 LEVELS = (0.0228, 0.1)  # of the quantile bound: mean − 2 std, and mean − 1.28 std
 WAYS = {
     "raw": Way(None, CalibrationSet("online")),
-    "default": Way(step.RECALIBRATOR, CalibrationSet()),
-    "default-refit": Way(step.RECALIBRATOR, CalibrationSet("leave-one-out", refit=True)),
-    "symmetric": Way(TRUSTING, CalibrationSet(symmetric=True)),
+    "default": Way(step.RECALIBRATOR, CalibrationSet(largest_error=1.0)),
+    "limited": Way(LIMITED, CalibrationSet()),
+    "limited-refit": Way(LIMITED, CalibrationSet("leave-one-out", refit=True)),
+    "symmetric": Way(GaussianRecalibrator(strength=5.0), CalibrationSet(symmetric=True)),
     "loo-refit": Way(TRUSTING, CalibrationSet("leave-one-out", refit=True)),
     "series": Way(TRUSTING, CalibrationSet("time-series")),
     "series-refit": Way(TRUSTING, CalibrationSet("time-series", refit=True)),
