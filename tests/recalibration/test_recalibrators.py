@@ -142,7 +142,8 @@ def test_inverse_is_the_generalised_inverse_where_r_has_flat_parts(name, us, p, 
     # Elsewhere R(p) has underflowed to 0, or lost its digits close to 1.
     if 1e-300 < r(p) < 1 - 1e-6 or name.startswith("online"):
         assert r.inverse(r(p)) >= p - 1e-9
-    assert r(r.inverse(u)) <= u + 1e-9
+    if r.inverse(u) < 1.0:  # R(1) is 1, also where no outcome was as high (k/N)
+        assert r(r.inverse(u)) <= u + 1e-9
 
 
 def test_rounding_does_not_push_a_pit_off_a_point_mass():

@@ -10,6 +10,7 @@ _FULL = 15  # significant digits beyond which a float says nothing more
 def number(value: float, digits: int = 4) -> str:
     """Return a number with a few significant digits: 0.0125, 12,500, 1.2e-05.
 
+    >>> from calibrant.core.words import number
     >>> number(1234567.0), number(0.000012), number(-0.5), number(float("nan"))
     ('1,235,000', '1.2e-05', '-0.5', 'not a number')
     """
@@ -28,6 +29,7 @@ def number(value: float, digits: int = 4) -> str:
 def resolved(value: float, width: float) -> str:
     """Return a number with the digits that a difference of ``width`` leaves of use.
 
+    >>> from calibrant.core.words import resolved
     >>> resolved(55.41234, 2.3), resolved(0.18249, 0.02), resolved(1234.5, 400.0)
     ('55.4', '0.182', '1,230')
     """
@@ -45,6 +47,7 @@ def resolved(value: float, width: float) -> str:
 def interval(low: float, high: float) -> str:
     """Return an interval in words, also of one that has no end.
 
+    >>> from calibrant.core.words import interval
     >>> interval(54.91, 57.24), interval(float("-inf"), 92.9)
     ('54.9 to 57.2', 'below 92.9')
     """
@@ -60,6 +63,7 @@ def interval(low: float, high: float) -> str:
 def duration(seconds: float) -> str:
     """Return a length of time in its two largest units.
 
+    >>> from calibrant.core.words import duration
     >>> duration(0.0123), duration(75), duration(7500), duration(200000)
     ('12 ms', '1 min 15 s', '2 h 5 min', '2 d 7 h')
     """
@@ -77,6 +81,7 @@ def duration(seconds: float) -> str:
 def percent(share: float) -> str:
     """Return a share of one: 69 %; what is not quite none or all keeps a digit for it.
 
+    >>> from calibrant.core.words import percent
     >>> percent(0.686), percent(0.9971), percent(1.0)
     ('69 %', '99.7 %', '100 %')
     """

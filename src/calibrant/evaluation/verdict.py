@@ -66,6 +66,7 @@ class Verdict:
 def verdict(held: int, total: int, coverage: float = 0.8) -> Verdict:
     """Return what a count of intervals that held says about the forecaster.
 
+    >>> from calibrant.evaluation.verdict import verdict
     >>> print(verdict(24, 35))
     24 of 35 intervals held, 69 %; 80 % would be 28 ± 2.4: somewhat over-confident.
 

@@ -26,6 +26,7 @@ def join(parts: Iterable[str]) -> Html:
 def tag(name: str, /, *children: str, **attributes: str | float | bool | None) -> Html:
     """Return an element.
 
+    >>> from calibrant.reporting.html import tag
     >>> tag("p", "a < b ", tag("b", "x"), class_="note")
     '<p class="note">a &lt; b <b>x</b></p>'
 
