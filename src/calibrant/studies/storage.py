@@ -107,7 +107,7 @@ def _database(url: str) -> BaseStorage:
     for attempt in itertools.count():
         try:
             database = RDBStorage(template, engine_kwargs=options)
-            if url.startswith("sqlite"):
+            if url.startswith("sqlite") and not _in_memory(url):
                 _isolate(database)
             return optuna_private.cached(database)
         except Exception as error:
@@ -140,7 +140,8 @@ def _isolate(database: RDBStorage) -> None:
 
 def _engine_options(url: str) -> dict[str, Any]:
     if url.startswith("sqlite"):
-        _check_file(Path(url.partition(":///")[2].partition("?")[0]))
+        if not _in_memory(url):
+            _check_file(_file(url))
         return {"connect_args": {"timeout": _SQLITE_WAIT}}
     # One connection a process is kept, as a server has but a hundred; each is tried before use.
     options: dict[str, Any] = {"pool_pre_ping": True, "pool_size": 1, "max_overflow": -1}
@@ -149,10 +150,17 @@ def _engine_options(url: str) -> dict[str, Any]:
     return options
 
 
+def _file(url: str) -> Path:
+    return Path(url.partition(":///")[2].partition("?")[0])
+
+
+def _in_memory(url: str) -> bool:
+    """Whether a database is gone with its connection, and so nobody else's."""
+    return str(_file(url)) in (".", ":memory:")
+
+
 def _check_file(path: Path) -> None:
     """Raise if a database cannot be written to; SQLite itself finds out only later."""
-    if str(path) in (".", ":memory:"):
-        return
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first.")
     for needed in (path, path.parent):  # a journal is written beside the database
