@@ -37,6 +37,7 @@ SYSTEMS = (
     "weighed",
     "optuna-tpe",
 )
+LESS = {"calibrated 0.5", "raw 0.5", "calibrated 0.9", "raw 0.9"}  # run after the others
 Run = tuple[str, str, float, int]  # system, problem, noise, seed
 
 
@@ -129,9 +130,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     every = [
         (system, name, noise, seed)
         for seed in range(chosen.repetitions)
+        for later in (False, True)
         for name in JUDGED_ON
         for noise in NOISES
         for system in SYSTEMS
+        if (system in LESS) == later
     ]
     missing = [run for run in every if run not in known]
     run_missing(execute, missing, partial(append, RESULTS), chosen.jobs)
