@@ -106,9 +106,11 @@ calibrated: .venv-peers/own/.installed  ## ways to calibrate, on two controls an
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.calibrated.run
 	.venv-peers/own/bin/python -m benchmarks.calibrated.tables
 
-decisions: .venv-peers/own/.installed  ## outlook, stopping, pruning: what is missing, and its page (hours)
+decisions: .venv-peers/own/.installed  ## forecasts, recommendations, outlook, stopping, pruning, feasibility: what is missing, and its page (hours)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.decisions.searches judge
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.decisions.pruning
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.decisions.recommend
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.decisions.feasibility
 	.venv-peers/own/bin/python -m benchmarks.decisions.tables
 
 large: $(VENV)/.test-installed  ## searches with thousands of outcomes: what is missing, and its page (an hour)

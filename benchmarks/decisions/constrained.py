@@ -1,8 +1,8 @@
 """Problems with constraints: an objective to be minimised, and limits that are met at 0 or below.
 
-The first three were used to choose how promises are kept; the others are judged on. What a problem
-of the literature is known to reach is in ``minimum``; of the others it is by random search and
-descent.
+The first three were used to choose how promises are kept; the others are judged on. ``minimum`` is
+what a problem of the literature is known to reach; of the speed reducer with the constraints that
+are kept here it is by descent from many points.
 """
 
 from __future__ import annotations
@@ -159,13 +159,13 @@ JUDGED_ON = {
             "d2": (5.0, 5.5),
         },
         _speed_reducer,
-        2200.0,
+        2883.655,
         700.0,
     ),
     "training job": Constrained(
         {"width": (8, 400), "log_scale": (-2.0, 0.5), "log_ridge": (-3.0, 2.0)},
         _training_job,
-        0.68,
+        0.7069,  # the lowest of 300 random settings
         0.2,
     ),
 }

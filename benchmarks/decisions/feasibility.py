@@ -22,6 +22,8 @@ from optuna.samplers import BaseSampler, TPESampler
 from benchmarks.decisions.constrained import JUDGED_ON, PROBLEMS
 from benchmarks.kit.lines import append, read_lines
 from benchmarks.kit.running import commit, run_missing
+from benchmarks.kit.statistics import estimate
+from benchmarks.kit.words import markdown_table, number
 from calibrant import CalibratedSampler
 from calibrant.search.feasibility import Promise
 from calibrant.studies.archive import Archive
@@ -119,6 +121,63 @@ def execute(system: str, name: str, noise: float, seed: int) -> dict[str, Any]:
         "regret": None if regret is None else round(regret, 5),
         "commit": commit(),
     }
+
+
+def section() -> list[str]:
+    """Return the part of the page about promises of feasibility."""
+    records = [r for r in read_lines(RESULTS) if r["problem"] in JUDGED_ON]
+    if not records:
+        return []
+    parts = [
+        "## Feasibility",
+        "",
+        f"Searches of {TRIALS} trials, of which {FIRST} were random and the same for all, on "
+        f"{', '.join(JUDGED_ON)}. Constraints without noise, and with noise of a tenth of their "
+        "std in the box. With `min_feasible`, suggestions are kept where the model promises at "
+        "least that; *raw*: by the model's own probabilities; *weighed*: the default, without a "
+        "level. Promised: the mean stated probability. Met: the share of suggestions that met all "
+        "constraints, with a 95 % interval over searches; of those where the level could be "
+        "promised, where there is one. Regret of the best setting that is truly feasible, in "
+        f"spreads of the objective. {REPETITIONS} repetitions were planned; the command goes on "
+        "where it stopped.",
+        "",
+    ]
+    head = ["system", "searches", "suggestions", "promised", "met", "median regret", "none found"]
+    for noise in NOISES:
+        rows = [row for system in SYSTEMS if (row := _row(system, noise, records))]
+        words = "With noise on constraints:" if noise else "Without noise:"
+        parts += [words, "", markdown_table(head, rows), ""]
+    return parts
+
+
+def _row(system: str, noise: float, records: list[dict[str, Any]]) -> list[str] | None:
+    group = [r for r in records if r["system"] == system and r["noise"] == noise]
+    if not group:
+        return None
+    level = float(system.partition(" ")[2] or 0.0)
+    shares, promised, count = [], [], 0
+    for record in group:
+        met = [int(one) for one in record["met"]]
+        said = record["promised"] or [np.nan] * len(met)
+        # A search may have made its first suggestions before it knew of a constraint.
+        every = zip(said, met[-len(said) :], strict=True)
+        pairs = [(p, m) for p, m in every if not p < level - 1e-3]
+        promised += [p for p, _ in pairs]
+        count += len(pairs)
+        if pairs:
+            shares.append(np.mean([m for _, m in pairs]))
+    happened = estimate(shares)
+    regrets = [r["regret"] for r in group if r["regret"] is not None]
+    stated = "–" if np.isnan(promised).any() else f"{np.mean(promised):.0%}"
+    return [
+        system,
+        str(len(group)),
+        str(count),
+        stated,
+        f"{happened.mean:.0%} ({happened.low:.0%}–{happened.high:.0%})",
+        number(float(np.median(regrets))) if regrets else "–",
+        str(len(group) - len(regrets)),
+    ]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

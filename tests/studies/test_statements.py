@@ -28,10 +28,10 @@ def test_words():
         "Of 31 feasible suggestions, promised with 90 % on average, 29 did: as stated "
         "(by chance 24 to 31)."
     )
-    broken = Statements("80 % interval", "held", np.full(40, 0.8), np.arange(40) < 20)
+    broken = Statements("interval", "held", np.full(40, 0.8), np.arange(40) < 20)
     assert "20 held: not as stated (by chance" in str(broken)
-    none = Statements("80 % interval", "held", np.empty(0), np.empty(0, dtype=bool))
-    assert str(none) == "0 80 % intervals so far."
+    none = Statements("interval", "held", np.empty(0), np.empty(0, dtype=bool))
+    assert str(none) == "0 intervals so far."
 
 
 def test_a_review_reports_promises_of_feasibility():
@@ -46,7 +46,7 @@ def test_a_review_reports_promises_of_feasibility():
     assert found.promised.size == found.met.size == 7
     assert np.all(found.promised > 0.89)
     text = str(found)
-    assert "Of 7 80 % intervals" in text
+    assert "Of 7 intervals, promised with 80 % on average" in text
     assert "Of 7 feasible suggestions" in text
     assert found._repr_html_().startswith("<p>The best value is")
     plain = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))

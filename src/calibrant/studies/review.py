@@ -12,7 +12,7 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from calibrant.core.typing import FloatArray
-from calibrant.core.words import number, percent
+from calibrant.core.words import number
 from calibrant.recalibration.base import Issued
 from calibrant.studies.archive import Archive, Record, cut_off
 from calibrant.studies.shown import COVERAGE, ShownForecasts
@@ -50,7 +50,7 @@ class Review:
     def statements(self) -> list[Statements]:
         """What was said with a probability before it was known, and how it came out."""
         every = np.full(self.held.size, COVERAGE)
-        found = [Statements(f"{percent(COVERAGE)} interval", "held", every, self.held)]
+        found = [Statements("interval", "held", every, self.held)]
         if self.promised.size:
             kind = "feasible suggestion"
             found.append(Statements(kind, "met all constraints", self.promised, self.met))

@@ -18,7 +18,7 @@ class Statements:
     """Statements of one kind, each made before its outcome.
 
     Args:
-        kind: the noun of one of them, such as "80 % interval".
+        kind: the noun of one of them, such as "interval".
         verb: what they did, such as "held".
         stated: the probability of each.
         came_true: whether each came true.

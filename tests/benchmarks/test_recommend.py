@@ -1,0 +1,65 @@
+"""The benchmarks of recommendations and promises: known optima, and what their tables count."""
+
+import pytest
+from benchmarks.decisions import feasibility, forecast, recommend
+from benchmarks.decisions.constrained import PROBLEMS
+
+
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        ("gramacy", {"a": 0.1954, "b": 0.4044}),
+        ("pressure vessel", {"shell": 13, "head": 7, "radius": 42.09844, "length": 176.6368}),
+        ("tension spring", {"wire": 0.05168906, "coil": 0.3567178, "turns": 11.28896}),
+    ],
+)
+def test_problems_of_the_literature_have_their_known_optimum(name, where):
+    value, limits = PROBLEMS[name].evaluate(where)
+    assert value == pytest.approx(PROBLEMS[name].minimum, rel=1e-4)
+    assert max(limits.values()) < 1e-4
+
+
+def record(**changes):
+    return {
+        "task": "eggholder", "noise": "0.5", "seed": 0, "std": 2.0, "noise_std": 1.0,
+        "by": "posterior", "true": 3.0, "true_of_best": 4.0, "true_of_posterior": 5.0,
+        "lowest": 2.0, "stated": 2.5, "best_value": 1.0, "held": True, "expected_loss": 1.0,
+        "probabilities": [0.5, 0.08], "is_best": [True, False], "repeat": [5, 0.2, 0.4], **changes,
+    }  # fmt: skip
+
+
+def test_rows_of_recommendations():
+    row = recommend._value_row("0.5", [record(), record()])
+    assert row == [
+        "0.5", "2", "-0.500 (-0.500 to -0.500)", "2 / 0", "+0.500 (+0.500 to +0.500)", "0 / 2",
+    ]  # fmt: skip
+    row = recommend._bias_row("0.5", [record()])
+    assert row[1:3] == ["-0.50 (-0.50 to -0.50)", "-3.00 (-3.00 to -3.00)"]
+    assert row[3:] == ["100% (100% to 100%)", "0.500", "0.500"]
+    assert "missed at noise 0.5" in recommend._goals([record()])[0]
+    assert "reached" in recommend._goals([record()])[1]
+    assert "| 40% to 100% | 1 | 50% | 100%" in recommend._chances([record()])
+    assert "improved by 0.200" in recommend._repeats([record()])[0]
+
+
+def test_rows_of_promises_count_those_that_could_be_made():
+    one = {
+        "system": "calibrated 0.9", "problem": "gramacy", "noise": 0.0, "seed": 0,
+        "promised": [0.95, 0.92, 0.4], "met": "0110", "regret": 0.25,
+    }  # fmt: skip
+    row = feasibility._row("calibrated 0.9", 0.0, [one, {**one, "regret": None}])
+    assert row[:4] == ["calibrated 0.9", "2", "4", "94%"]
+    assert row[4].startswith("100%")
+    assert row[5:] == ["0.250", "1"]
+    assert feasibility._row("raw 0.9", 0.0, [one]) is None
+    tpe = {**one, "system": "optuna-tpe", "promised": []}
+    assert feasibility._row("optuna-tpe", 0.0, [tpe])[3] == "–"
+
+
+@pytest.mark.slow
+def test_searches_run_and_are_kept_whole():
+    kept = recommend.execute("eggholder", "0.2", 0)
+    assert kept["lowest"] <= kept["true"]
+    assert set(kept["forecasts"]) == set(forecast.PLACES)
+    kept = feasibility.execute("calibrated 0.9", "gramacy", 0.0, 0)
+    assert len(kept["met"]) == feasibility.TRIALS - feasibility.FIRST
