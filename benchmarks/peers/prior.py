@@ -50,14 +50,38 @@ _FURTHEST = 10.0  # scores: further out they tell no more about the quantiles th
 
 def fit() -> dict[str, list[float]]:
     """Return the prior's numbers, from the stored searches of the suite."""
-    rows = list(read_lines(SUITE_RESULTS))
-    z = np.clip(np.concatenate([r["z"] for r in rows]), -_FURTHEST, _FURTHEST)
-    X = np.array([features(Circumstances(*known)) for r in rows for known in r["known"]])
-    low, high = (_quantile_regression(X, z, p) for p in (0.1, 0.9))
+    X, z = _known(list(read_lines(SUITE_RESULTS)))
+    low, high = _ends(X, z)
     centre, scale = 0.5 * (X @ low + X @ high), 0.5 * (X @ high - X @ low) / 1.2816
     shape = np.quantile((z - centre) / scale, LEVELS)
     return {name: np.round(part, 3).tolist() for name, part in
             (("low", low), ("high", high), ("shape", shape))}  # fmt: skip
+
+
+def _known(rows: list[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return features and scores of all forecasts."""
+    X = np.array([features(Circumstances(*known)) for r in rows for known in r["known"]])
+    return X, np.clip(np.concatenate([r["z"] for r in rows]), -_FURTHEST, _FURTHEST)
+
+
+def _ends(X: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return _quantile_regression(X, z, 0.1), _quantile_regression(X, z, 0.9)
+
+
+def cross_validated(folds: int = 6) -> list[dict[str, Any]]:
+    """Return the suite's searches with what a prior fitted to other tasks would have held."""
+    rows = list(read_lines(SUITE_RESULTS))
+    tasks = sorted({r["task"] for r in rows})
+    fold_of = dict(
+        zip(tasks, np.random.default_rng(0).permutation(len(tasks)) % folds, strict=True)
+    )
+    for fold in range(folds):
+        low, high = _ends(*_known([r for r in rows if fold_of[r["task"]] != fold]))
+        for row in rows:
+            if fold_of[row["task"]] == fold:
+                X, z = _known([row])
+                row["held"] = ((X @ low <= z) & (z <= X @ high)).astype(int).tolist()
+    return rows
 
 
 def _quantile_regression(X: np.ndarray, z: np.ndarray, p: float, blur: float = 0.05) -> np.ndarray:
@@ -154,15 +178,23 @@ def section() -> list[str]:
             share = estimate_over_tasks(
                 [np.array([np.mean(r["held"][part]) for r in runs]) for runs in by_task.values()]
             )
-            raw = np.mean([np.mean(np.abs(np.array(r["pit"])[part] - 0.5) <= 0.4) for r in mine])
+            alike = estimate_over_tasks(
+                [np.array([np.mean(r["held"][part]) for r in runs]) for runs in by_task.values()],
+                tasks_too=True,
+            )
+            own = [
+                np.mean([np.abs(np.array(r["pit"])[part] - 0.5) <= 0.4 for r in runs])
+                for runs in by_task.values()
+            ]
             ratio = np.median(
                 [np.mean(r["shown_crps"][part]) / np.mean(r["crps"][part]) for r in mine]
             )
             reached = GOAL[0] <= round(share.mean, 3) <= GOAL[1] and ratio <= 1.0
             missed += not reached
             table.append(
-                [str(workers), name, f"{raw:.1%}",
-                 f"{share.mean:.1%} ({share.low:.1%} to {share.high:.1%})", f"{ratio:.3f}",
+                [str(workers), name, f"{np.mean(own):.1%}",
+                 f"{share.mean:.1%} ({share.low:.1%} to {share.high:.1%})",
+                 f"{alike.low:.0%} to {alike.high:.0%}", f"{ratio:.3f}",
                  "reached" if reached else "**missed**"]
             )  # fmt: skip
     head = [
@@ -170,25 +202,47 @@ def section() -> list[str]:
         "forecasts",
         "the model's own held",
         "shown held (95 %)",
+        "for tasks like these",
         "CRPS, shown / own",
         "goal",
     ]
-    suite = list(read_lines(SUITE_RESULTS))
+    suite = cross_validated()
+    repetitions = [sum(r["task"] == t for r in rows) // len(WORKERS) for t in HELD_OUT]
     return [
         "# Shown intervals on held-out tasks",
         "",
         "Regenerate with `python -m benchmarks.peers.prior judge` and `… tables`.",
         "",
-        f"{len(rows)} searches on {len(HELD_OUT)} held-out tasks, 25 forecasts each, with 1, 4 or",
-        f"16 evaluations at a time; {COVERAGE:.0%} intervals as they were stored with suggestions.",
-        f"The prior was fitted to {len(suite):,} searches on the {len(SUITE)} tasks of the suite,",
-        "none of which is here, with as many evaluations at a time. Ranges of the shares are over",
-        "repetitions; the CRPS is the median over searches of shown / own. The goal is a share",
+        f"{len(rows)} searches on {len(HELD_OUT)} held-out tasks ({max(repetitions)} repetitions a task,",
+        f"{min(repetitions)} of the slowest), 25 forecasts each, with 1, 4 or 16 evaluations at a time;",
+        f"{COVERAGE:.0%} intervals as they were stored with suggestions. The prior was fitted to",
+        f"{len(suite):,} searches on {len({r['task'] for r in suite})} tasks of the suite, none of",
+        "which is here, with as many evaluations at a time. Ranges are over repetitions, then over",
+        "tasks as well; the CRPS is the median over searches of shown / own. The goal is a share",
         f"between {GOAL[0]:.0%} and {GOAL[1]:.0%} and a CRPS no worse than the model's own;",
         f"{len(table) - missed} of {len(table)} rows reach it.",
         "",
         markdown_table(head, table, text_columns=2),
+        "",
+        "The prior before this one knew the outcomes, the dimensions and the kernel, and neither what",
+        "was running nor how sure the model was. It held 82.8 %, 81.6 % and 77.2 % here over all (240",
+        "searches each, with the acquisition's recalibrator of that time): by these tasks neither is",
+        "better. Tasks differ: with workers, the share of the first five intervals that hold varies",
+        "from task to task with a standard deviation of 15 points, so that twelve tasks tell a mean",
+        "to about four. The prior was chosen on the suite, where it holds what it says on tasks that",
+        "it was not fitted to (prior alone, without what a search learns; six folds of tasks):",
+        "",
+        markdown_table(["at a time", "all", *WINDOWS], _on_the_suite(suite), text_columns=1),
     ]
+
+
+def _on_the_suite(rows: list[dict[str, Any]]) -> list[list[str]]:
+    parts = [slice(None), *WINDOWS.values()]
+    table = []
+    for workers in WORKERS:
+        held = np.array([r["held"] for r in rows if r["workers"] == workers])
+        table.append([str(workers), *(f"{held[:, part].mean():.1%}" for part in parts)])
+    return table
 
 
 def main() -> None:

@@ -2,8 +2,8 @@
 
 With workers, a forecast is shown while others still wait for their outcomes. Here each is issued by
 the recalibrator as it was when its trial started, and observed when the trial has ended, so that
-the guarantee with delay holds for what was shown. It allows 50 misses a level and one more for each
-that waits: with fewer outcomes it says nothing.
+the guarantee with delay holds for what was shown. It allows 50 misses a level, and more with
+workers: with fewer outcomes it says nothing.
 """
 
 from __future__ import annotations
