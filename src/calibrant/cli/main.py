@@ -11,6 +11,7 @@ from calibrant.cli.decisions import forecast, recommend
 from calibrant.cli.demo import demo
 from calibrant.cli.explain import explain
 from calibrant.cli.outlook import outlook
+from calibrant.cli.publish import publish
 from calibrant.cli.recalibrate import recalibrate
 from calibrant.cli.report import report
 from calibrant.cli.rescue import merge
@@ -33,6 +34,7 @@ app.command()(merge)
 app.command()(outlook)
 app.command()(suggest)
 app.command()(explain)
+app.command()(publish)
 app.command()(report)
 app.command()(recommend)
 app.command()(forecast)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from calibrant.bridges.dashboard import publisher, serving
 from calibrant.cli.closing import print_next, print_result
 from calibrant.cli.live_table import live_table
 from calibrant.cli.rescue import save
@@ -97,6 +99,13 @@ def tune(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of all random choices.")] = None,
     report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
+    dashboard: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT",
+            help="Serve Optuna's dashboard on this port while it runs, with calibrant's figures.",
+        ),
+    ] = None,
     stop_below: Annotated[
         float | None,
         typer.Option(help="Stop when an improvement is less probable than this, such as 0.05."),
@@ -148,8 +157,9 @@ def tune(
         announce(study, plan)
         others = more_workers(workers - 1, storage, study_name, jobs, logs or Path.cwd())
         table = live_table(study, trials, console, jobs * workers)
-        with others as stop_others, table as listener:
-            listeners = both(_remarks(command, listener), stop)
+        watched = _watched(dashboard, storage)
+        with others as stop_others, watched as publish, table as listener:
+            listeners = both(both(_remarks(command, listener), publish), stop)
             interrupted = tune_command(command, space, study, trials, jobs, listeners, time_budget)
             if evaluated(study) < trials:  # whatever ended this process ends the others
                 stop_others()
@@ -165,8 +175,19 @@ def tune(
             raise typer.Exit(EXIT_INTERRUPTED)
     except StorageLost as error:
         fail(f"{error} {save(error)}")
-    except (ValueError, TypeError, OSError, CommandFailed) as error:
+    except (ImportError, ValueError, TypeError, OSError, CommandFailed) as error:
         fail(str(error))
+
+
+@contextmanager
+def _watched(port: int | None, storage: str) -> Iterator[Listener | None]:
+    """Serve the dashboard, and yield what keeps it up to date; without a port, do nothing."""
+    if port is None:
+        yield None
+        return
+    with serving(storage, port) as address:
+        console.print(f"Dashboard: {address}")
+        yield publisher()
 
 
 def _stop(below: float | None, min_gain: float | None, look_ahead: int) -> StopWhen | None:
