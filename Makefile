@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble calibrated decisions faults test-torch figures docs clean
+.PHONY: demo test test-all fuzz mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble calibrated decisions faults test-torch figures docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,10 @@ test: $(VENV)/.test-installed  ## run the tests, but for those marked as slow
 
 test-all: $(VENV)/.test-installed  ## run all tests, also the slow ones
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(WORKERS)
+
+fuzz: $(VENV)/.test-installed  ## 10,000 damaged records, files, command lines and outputs each (an hour)
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(WORKERS) tests/cli/test_damaged_input.py \
+		tests/studies/test_suggestions.py tests/studies/test_space.py tests/studies/test_any_order.py
 
 mutants: $(VENV)/.test-installed  ## change the theorem's code and the step; list what no test notices (an hour)
 	$(BIN)/python tools/mutants.py $(FILES)

@@ -17,4 +17,5 @@ _SAME = {
 settings.register_profile("fixed", max_examples=20, **_SAME)
 settings.register_profile("thorough", max_examples=60, **_SAME)
 settings.register_profile("explore", deadline=None, max_examples=500)
+settings.register_profile("fuzz", deadline=None, max_examples=10_000)  # `make fuzz`
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
