@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,8 +86,9 @@ def places(study: Study, n_trials: int) -> int:
 
     Only trials with a heartbeat count as begun: of others nobody knows whether they will end.
     """
-    running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-    return n_trials - evaluated(study) - sum(map(_beats, running))
+    trials = study.get_trials(deepcopy=False)  # once: a database is asked each time
+    running = sum(_beats(trial) for trial in trials if trial.state == TrialState.RUNNING)
+    return n_trials - evaluated(study, trials) - running
 
 
 def is_surplus(study: Study, number: int, n_trials: int) -> bool:
@@ -106,14 +107,17 @@ def is_surplus(study: Study, number: int, n_trials: int) -> bool:
         if trial.state == TrialState.RUNNING
         and (trial.number < number or (repeats and trial.number > number))
     )
-    return evaluated(study) + before >= n_trials
+    return evaluated(study, trials) + before >= n_trials
 
 
-def evaluated(study: Study) -> int:
-    """Return the number of finished trials, without those that are no evaluations (``cut_off``)."""
-    finished = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
-    trials = study.get_trials(deepcopy=False, states=finished)
-    return len({trial.number for trial in trials} - cut_off(study))
+def evaluated(study: Study, trials: Sequence[FrozenTrial] | None = None) -> int:
+    """Return the number of finished trials, without those that are no evaluations (``cut_off``).
+
+    All ``trials`` may be given, if they were read before.
+    """
+    trials = study.get_trials(deepcopy=False) if trials is None else trials
+    finished = {trial.number for trial in trials if trial.state.is_finished()}
+    return len(finished - cut_off(study, trials))
 
 
 def take_over(study: Study) -> None:
