@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,18 @@ def storage(kind: str, folder: Path) -> Iterator[tuple[str, str, Postgres | None
             proxy = subprocess.Popen([sys.executable, "-c", PROXY, home, str(port)])
             stack.callback(proxy.wait)
             stack.callback(proxy.kill)
+            _wait_for(port)
         yield url, home, server
+
+
+def _wait_for(port: int) -> None:
+    """Wait until something listens; whoever starts a proxy does so before its workers."""
+    deadline = time.monotonic() + 60.0
+    while time.monotonic() < deadline:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1.0):
+            return
+        time.sleep(0.2)
+    raise TimeoutError("The proxy does not start.")
 
 
 def execute(scenario: str, kind: str, workers: int, trials: int) -> dict[str, Any]:

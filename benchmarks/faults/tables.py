@@ -20,7 +20,8 @@ Workers, each a process, share a study of three parameters and a budget of evalu
 
 Each worker takes itself for a machine of its own, so the others learn of its death by its heartbeat alone (every {HEARTBEAT} s, given up after {3 * HEARTBEAT} s). A
 ledger beside the study holds a line for each evaluation that has ended. *lost*: in the ledger, but not in the study. Where a worker is killed between the end of an evaluation and its tell,
-that is all that can be: the setting is evaluated again. *twice*: the same setting stored twice. *stuck*: still running at the end. *crashed*: workers that ended with an error.
+that is all that can be: the setting is evaluated again. *twice*: the same setting stored twice. *stuck*: still running at the end. *crashed*: workers that ended with an error. A sleeper's trial is given up, and its place given to another; when it wakes, its value is kept all the same, so that
+more may be evaluated than was planned.
 
 | what goes wrong | storage | workers | budget | evaluated | kills | crashed | ended | lost | twice | stuck | best | seconds |
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|

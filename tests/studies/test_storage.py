@@ -115,6 +115,13 @@ def test_journals(tmp_path):
             open_storage(url)
 
 
+def test_a_proxy_that_is_not_there(monkeypatch):
+    pytest.importorskip("grpc")
+    monkeypatch.setattr("calibrant.studies.storage._CONNECT_WAIT", 0.1)
+    with pytest.raises(ValueError, match="no proxy answers there within"):
+        open_storage("grpc://127.0.0.1:1")
+
+
 def test_a_proxy(tmp_path):
     pytest.importorskip("grpc")
     from optuna.storages._grpc.server import make_server

@@ -182,7 +182,11 @@ def _proxy(rest: str) -> BaseStorage:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
         proxy = GrpcStorageProxy(host=host, port=int(port))
-    proxy.wait_server_ready(timeout=_CONNECT_WAIT)
+    try:
+        proxy.wait_server_ready(timeout=_CONNECT_WAIT)
+    except ConnectionError:
+        proxy.close()
+        raise ConnectionError(f"no proxy answers there within {_CONNECT_WAIT} s.") from None
     return proxy
 
 
