@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all fuzz mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble calibrated decisions faults test-torch figures docs clean
+.PHONY: demo test test-all test-lowest fuzz mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble calibrated decisions faults test-torch figures docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,15 @@ test: $(VENV)/.test-installed  ## run the tests, but for those marked as slow
 
 test-all: $(VENV)/.test-installed  ## run all tests, also the slow ones
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(WORKERS)
+
+.venv-lowest/.installed: pyproject.toml tests/lowest.txt
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --editable '.[test]' --constraint tests/lowest.txt
+	touch $@
+
+# Warnings are not errors here: the versions that are not held down warn of the old ones.
+test-lowest: .venv-lowest/.installed  ## the tests, with the lowest versions of all that is needed
+	.venv-lowest/bin/python -m pytest $(WORKERS) -m "not slow" -W default
 
 fuzz: $(VENV)/.test-installed  ## 10,000 damaged records, files, command lines and outputs each (an hour)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(WORKERS) tests/cli/test_damaged_input.py \
@@ -139,4 +148,4 @@ figures: $(VENV)/.figures-installed  ## redraw the pictures of README and docs (
 	$(BIN)/python docs/draw.py
 
 clean:
-	rm -rf $(VENV) .venv-bench .venv-speed .venv-peers .venv-torch dist build site report.html
+	rm -rf $(VENV) .venv-bench .venv-speed .venv-peers .venv-torch .venv-lowest dist build site report.html

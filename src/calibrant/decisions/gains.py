@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.integrate import trapezoid
 from scipy.special import expit
 
 from calibrant.core.typing import FloatArray
@@ -93,4 +94,4 @@ def gain_quantiles(features: FloatArray, trials: ArrayLike, levels: ArrayLike) -
 
 def expected_gains(features: FloatArray, trials: ArrayLike) -> FloatArray:
     """Return the expected gain within each number of trials, in units."""
-    return np.asarray(np.trapezoid(exceedance(features, trials, _GRID), _GRID, axis=1))
+    return np.asarray(trapezoid(exceedance(features, trials, _GRID), _GRID, axis=1))
