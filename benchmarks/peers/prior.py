@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import textwrap
 from collections import deque
 from dataclasses import astuple
 from pathlib import Path
@@ -208,32 +209,45 @@ def section() -> list[str]:
     ]
     suite = cross_validated()
     repetitions = [sum(r["task"] == t for r in rows) // len(WORKERS) for t in HELD_OUT]
+    most, least, fitted = max(repetitions), min(repetitions), len({r["task"] for r in suite})
     return [
         "# Shown intervals on held-out tasks",
         "",
         "Regenerate with `python -m benchmarks.peers.prior judge` and `… tables`.",
         "",
-        f"{len(rows)} searches on {len(HELD_OUT)} held-out tasks ({max(repetitions)} repetitions a task,",
-        f"{min(repetitions)} of the slowest), 25 forecasts each, with 1, 4 or 16 evaluations at a time;",
-        f"{COVERAGE:.0%} intervals as they were stored with suggestions. The prior was fitted to",
-        f"{len(suite):,} searches on {len({r['task'] for r in suite})} tasks of the suite, none of",
-        "which is here, with as many evaluations at a time. Ranges are over repetitions, then over",
-        "tasks as well; the CRPS is the median over searches of shown / own. The goal is a share",
-        f"between {GOAL[0]:.0%} and {GOAL[1]:.0%} and a CRPS no worse than the model's own;",
-        f"{len(table) - missed} of {len(table)} rows reach it.",
+        wrapped(
+            f"{len(rows)} searches on {len(HELD_OUT)} held-out tasks ({most} repetitions a "
+            f"task, {least} of the slowest), 25 forecasts each, with 1, 4 or 16 evaluations "
+            f"at a time; {COVERAGE:.0%} intervals as they were stored with suggestions. The "
+            f"prior was fitted to {len(suite):,} searches on {fitted} tasks of the suite, "
+            "none of which is here, with as many evaluations at a time. Ranges are over "
+            "repetitions, then over tasks as well; the CRPS is the median over searches of "
+            f"shown / own. The goal is a share between {GOAL[0]:.0%} and {GOAL[1]:.0%} and a "
+            f"CRPS no worse than the model's own; {len(table) - missed} of {len(table)} rows "
+            "reach it."
+        ),
         "",
         markdown_table(head, table, text_columns=2),
         "",
-        "The prior before this one knew the outcomes, the dimensions and the kernel, and neither what",
-        "was running nor how sure the model was. It held 82.8 %, 81.6 % and 77.2 % here over all (240",
-        "searches each, with the acquisition's recalibrator of that time): by these tasks neither is",
-        "better. Tasks differ: with workers, the share of the first five intervals that hold varies",
-        "from task to task with a standard deviation of 15 points, so that twelve tasks tell a mean",
-        "to about four. The prior was chosen on the suite, where it holds what it says on tasks that",
-        "it was not fitted to (prior alone, without what a search learns; six folds of tasks):",
+        wrapped(
+            "The prior before this one knew the outcomes, the dimensions and the kernel, "
+            "and neither what was running nor how sure the model was. It held 82.8 %, 81.6 "
+            "% and 77.2 % here over all (240 searches each, with the acquisition's "
+            "recalibrator of that time): by these tasks neither is better. Tasks differ: "
+            "with workers, the share of the first five intervals that hold varies from task "
+            "to task with a standard deviation of 15 points, so that twelve tasks tell a "
+            "mean to about four. The prior was chosen on the suite, where it holds what it "
+            "says on tasks that it was not fitted to (prior alone, without what a search "
+            "learns; six folds of tasks):"
+        ),
         "",
         markdown_table(["at a time", "all", *WINDOWS], _on_the_suite(suite), text_columns=1),
     ]
+
+
+def wrapped(text: str) -> str:
+    """Return a paragraph of the page in lines of at most 100 characters."""
+    return textwrap.fill(text, 100, break_on_hyphens=False)
 
 
 def _on_the_suite(rows: list[dict[str, Any]]) -> list[list[str]]:
