@@ -178,6 +178,15 @@ def test_a_setting_is_rounded_to_what_matters():
     assert moved <= 0.05 * (high[0] - low[0])
 
 
+def test_a_front_is_drawn_and_listed():
+    study = STUDIES["two objectives"]()
+    page = Page(report_html(study))
+    assert f"{len(study.best_trials)} trials of 30 on the front" in page.text
+    assert "objective 1 (higher is better)" in page.text
+    three = Page(report_html(STUDIES["three objectives"]()))
+    assert "The first two of 3 objectives are drawn." in three.text
+
+
 def test_text_is_escaped_unless_it_is_markup():
     assert tag("p", EVIL, title=EVIL) == (
         '<p title="&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#x27;&amp;">'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from calibrant.reporting import over_trials
 from calibrant.reporting.findings import Findings, Row
 from calibrant.reporting.html import Html, join, table, tag
 from calibrant.reporting.page import Section, copyable, folded, lead, paragraphs, scrolling
+from calibrant.reporting.svg import Axis, Plot, Size, figure, within
 from calibrant.studies.optuna_private import contains
 from calibrant.studies.program import filled
 from calibrant.studies.shown import COVERAGE
@@ -187,7 +188,35 @@ def _front(found: Findings) -> Html:
         f"{count(len(found.best), 'trial')} of {len(found.finished)} on the front: no other is at "
         f"least as good in every objective and better in one.{more}"
     )
-    return join([tag("p", text), scrolling(table(head, rows), "The front", tall=len(rows) > 12)])
+    listed = scrolling(table(head, rows, class_="nowrap"), "The front", tall=len(rows) > 12)
+    return join([tag("p", text), _front_figure(found, names), listed])
+
+
+def _front_figure(found: Findings, names: Sequence[str]) -> Html:
+    """Draw the first two objectives of all trials, and those on the front."""
+    every = np.array([row.values[:2] for row in found.finished])
+    best = np.array([row.values[:2] for row in found.best])
+    axes = [Axis(*within(every[:, k]), _goal(found, names, k)) for k in (0, 1)]
+    tips = [f"trial {row.number}: {', '.join(map(number, row.values))}" for row in found.best]
+
+    def draw(size: Size) -> Plot:
+        plot = Plot(size, *axes)
+        plot.dots(every[:, 0], every[:, 1], "quiet", width=5)
+        if len(names) == 2:
+            order = np.argsort(best[:, 0], kind="stable")
+            plot.steps(best[order, 0], best[order, 1], "accent thin")
+        plot.dots(best[:, 0], best[:, 1], "accent", tips, 7)
+        return plot
+
+    caption = "Every trial, and in colour those on the front."
+    if len(names) > 2:
+        caption += f" The first two of {len(names)} objectives are drawn."
+    described = f"{count(len(found.best), 'trial')} of {len(found.finished)} lie on the front."
+    return figure(draw, described, caption)
+
+
+def _goal(found: Findings, names: Sequence[str], k: int) -> str:
+    return f"{names[k]} ({'higher' if found.maximised[k] else 'lower'} is better)"
 
 
 def _value(value: Any) -> str:
