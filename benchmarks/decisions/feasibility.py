@@ -147,7 +147,21 @@ def section() -> list[str]:
         rows = [row for system in SYSTEMS if (row := _row(system, noise, records))]
         words = "With noise on constraints:" if noise else "Without noise:"
         parts += [words, "", markdown_table(head, rows), ""]
-    return parts
+    return [*parts, _verdict(records), ""]
+
+
+def _verdict(records: list[dict[str, Any]]) -> str:
+    """Return at which levels fewer suggestions met the constraints than were promised."""
+    broken = []
+    for noise in NOISES:
+        for level in LEVELS:
+            row = _row(f"calibrated {level}", noise, records)
+            if row is not None and float(row[4].partition("%")[0]) / 100.0 < level:
+                words = "with" if noise else "without"
+                broken.append(f"{level:.0%} {words} noise ({row[4].partition(' ')[0]} met)")
+    if not broken:
+        return "Goal: at each level at least as many met as promised: reached."
+    return f"Goal: at each level at least as many met as promised: missed at {', '.join(broken)}."
 
 
 def _row(system: str, noise: float, records: list[dict[str, Any]]) -> list[str] | None:

@@ -29,6 +29,8 @@ from calibrant.decisions.recommend import recommend_of
 from calibrant.forecasts import Normal
 
 RESULTS = Path(__file__).parent / "results" / "recommend.jsonl"
+BOTORCH = RESULTS.with_name("recommend-botorch.jsonl")
+TIE = 1e-3  # std of the function: settings that differ by less are as good
 FUNCTIONS = (
     "schwefel-4",
     "eggholder",
@@ -205,7 +207,7 @@ def _rounded(value: Any) -> Any:
 
 def section() -> list[str]:
     """Return the part of the page about recommendations."""
-    records = list(read_lines(RESULTS))
+    records = with_rival(list(read_lines(RESULTS)))
     if not records:
         return []
     return [
@@ -214,20 +216,21 @@ def section() -> list[str]:
         f"{len(records)} searches of {TRIALS} trials by calibrant on six held-out functions; noise "
         "in std of the function's values in its box, or growing from 0.1 to 1 std with the first "
         "parameter. True value: the mean outcome of the setting chosen less that of "
-        "`study.best_trial`, in std of the function; below 0 is better. Stated: what is said of "
-        "the chosen setting less its truth, in std of the noise there. All with 95 % intervals "
+        "`study.best_trial`, in std of the function; below 0 is better. BoTorch: the best "
+        "posterior mean of its default model of the same trials. Stated: what is said of the "
+        "chosen setting less its truth, in std of the noise there. All with 95 % intervals "
         f"over searches. {REPETITIONS * len(FUNCTIONS)} searches per row were planned; the "
         "command goes on where it stopped.",
         "",
         markdown_table(
             ["noise", "searches", "recommended", "better / worse", "best posterior mean",
-             "better / worse"],
+             "better / worse", "BoTorch's", "better / worse"],
             [_value_row(noise, group) for noise, group in _by_noise(records)],
         ),
         "",
         markdown_table(
-            ["noise", "`recommend` states", "`best_value` states", "80 % intervals held",
-             "expected loss", "true loss"],
+            ["noise", "`recommend` states", "`best_value` states", "BoTorch states",
+             "80 % intervals held", "expected loss", "true loss"],
             [_bias_row(noise, group) for noise, group in _by_noise(records) if noise != "none"],
         ),
         "",
@@ -243,36 +246,54 @@ def section() -> list[str]:
     ]  # fmt: skip
 
 
+def with_rival(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the records with what :mod:`benchmarks.decisions.botorch_mean` found, where it has."""
+    rivals = {(r["task"], r["noise"], r["seed"]): r for r in read_lines(BOTORCH)}
+    joined = []
+    for record in records:
+        rival = rivals.get((record["task"], record["noise"], record["seed"]), {})
+        theirs = {"true_of_botorch": rival.get("true"), "botorch_stated": rival.get("stated")}
+        joined.append({**record, **theirs})
+    return joined
+
+
 def _by_noise(records: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
     groups = [(noise, [r for r in records if r["noise"] == noise]) for noise in NOISES]
     return [(noise, group) for noise, group in groups if group]
 
 
 def _gains(group: list[dict[str, Any]], which: str) -> np.ndarray:
-    return np.array([(r[which] - r["true_of_best"]) / r["std"] for r in group])
+    known = [r for r in group if r.get(which) is not None]
+    return np.array([(r[which] - r["true_of_best"]) / r["std"] for r in known])
 
 
 def _value_row(noise: str, group: list[dict[str, Any]]) -> list[str]:
     cells = [noise, str(len(group))]
-    for which in ("true", "true_of_posterior"):
+    for which in ("true", "true_of_posterior", "true_of_botorch"):
         gains = _gains(group, which)
-        better, worse = int((gains < -1e-9).sum()), int((gains > 1e-9).sum())
+        if not gains.size:
+            cells += ["–", "–"]
+            continue
+        better, worse = int((gains < -TIE).sum()), int((gains > TIE).sum())
         cells += [signed(estimate(gains)), f"{better} / {worse}"]
     return cells
 
 
 def _bias(group: list[dict[str, Any]], value: str, truth: str) -> np.ndarray:
-    return np.array([(r[value] - r[truth]) / r["noise_std"] for r in group])
+    known = [r for r in group if r.get(value) is not None]
+    return np.array([(r[value] - r[truth]) / r["noise_std"] for r in known])
 
 
 def _bias_row(noise: str, group: list[dict[str, Any]]) -> list[str]:
     held = estimate([r["held"] for r in group])
+    rival = _bias(group, "botorch_stated", "true_of_botorch")
     losses = [[r["expected_loss"] / r["std"] for r in group]]
     losses.append([(r["true"] - r["lowest"]) / r["std"] for r in group])
     return [
         noise,
         signed(estimate(_bias(group, "stated", "true")), 2),
         signed(estimate(_bias(group, "best_value", "true_of_best")), 2),
+        signed(estimate(rival), 2) if rival.size else "–",
         f"{held.mean:.0%} ({held.low:.0%} to {held.high:.0%})",
         *(number(float(np.mean(loss))) for loss in losses),
     ]

@@ -32,10 +32,11 @@ def test_rows_of_recommendations():
     row = recommend._value_row("0.5", [record(), record()])
     assert row == [
         "0.5", "2", "-0.500 (-0.500 to -0.500)", "2 / 0", "+0.500 (+0.500 to +0.500)", "0 / 2",
+        "–", "–",
     ]  # fmt: skip
     row = recommend._bias_row("0.5", [record()])
     assert row[1:3] == ["-0.50 (-0.50 to -0.50)", "-3.00 (-3.00 to -3.00)"]
-    assert row[3:] == ["100% (100% to 100%)", "0.500", "0.500"]
+    assert row[3:] == ["–", "100% (100% to 100%)", "0.500", "0.500"]
     assert "missed at noise 0.5" in recommend._goals([record()])[0]
     assert "reached" in recommend._goals([record()])[1]
     assert "| 40% to 100% | 1 | 50% | 100%" in recommend._chances([record()])
@@ -52,6 +53,9 @@ def test_rows_of_promises_count_those_that_could_be_made():
     assert row[4].startswith("100%")
     assert row[5:] == ["0.250", "1"]
     assert feasibility._row("raw 0.9", 0.0, [one]) is None
+    assert feasibility._verdict([one]).endswith("reached.")
+    broken = feasibility._verdict([{**one, "met": "0000"}])
+    assert broken.endswith("missed at 90% without noise (0% met).")
     tpe = {**one, "system": "optuna-tpe", "promised": []}
     assert feasibility._row("optuna-tpe", 0.0, [tpe])[3] == "–"
 
