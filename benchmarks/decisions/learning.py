@@ -101,6 +101,7 @@ def states() -> States:
 def fit(data: States) -> np.ndarray:
     """Return the table: mean and std of each feature, and its part in each of the four terms."""
     mean, std = data.features.mean(axis=0), data.features.std(axis=0)
+    std[std == 0.0] = 1.0  # a feature that all have in common says nothing
     Z = np.clip((data.features - mean) / std, -_WIDEST, _WIDEST)
     Z = np.column_stack([np.ones(len(Z)), Z])
     signs = exceedance_terms(TRIALS, GAINS).reshape(-1, 4).T  # of the terms, one per event

@@ -70,7 +70,7 @@ class Outlook:
     def chance(self, delta: float, trials: int | None = None) -> float:
         """Return the probability of improving by at least ``delta``, within fewer trials if given.
 
-        With 0, of any improvement.
+        With 0, of any improvement, however small: that is stated less truly, and too high.
         """
         validate.not_negative("delta", delta)
         trials = self.trials if trials is None else validate.at_least("trials", trials, 1)
@@ -88,8 +88,7 @@ class Outlook:
         return [
             f"Best so far: {number(self.best)}, after {count(self.finished, 'trial')}.",
             f"Within {count(self.trials, 'more trial')} it improves by at least "
-            f"{number(self.delta)} with a probability of {percent(self.probability)}, and at all "
-            f"with {percent(self.chance(0.0))}.",
+            f"{number(self.delta)} with a probability of {percent(self.probability)}.",
             f"It is then {middle} (median); in one case of ten, {good} or better. "
             f"{count(self.trials_needed, 'trial')} would bring 90 % of the gain expected.",
         ]
