@@ -2,15 +2,19 @@
 
 import re
 
-_OUTSIDE = re.compile(
-    r"\[([^\]]+)\]\((?:\.\./)+((?:benchmarks|examples|ARCHITECTURE|README)[^)]*)\)"
-)
+_UPWARDS = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+)([^)]*)\)")
 _COMMANDS = "<!-- commands -->"
 
 
 def on_page_markdown(markdown, page, config, files):
     """Name files of the repository that are no pages, and fill in the commands' help."""
-    markdown = _OUTSIDE.sub(lambda link: f"{link[1]} (`{link[2].partition('#')[0]}`)", markdown)
+    depth = page.file.src_uri.count("/")  # a link that goes up further leaves the site
+
+    def named(link):
+        inside = len(link[2]) // len("../") <= depth
+        return link[0] if inside else f"{link[1]} (`{link[3].partition('#')[0]}`)"
+
+    markdown = _UPWARDS.sub(named, markdown)
     if _COMMANDS in markdown:
         markdown = markdown.replace(_COMMANDS, _help())
     return markdown
