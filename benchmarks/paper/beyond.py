@@ -20,9 +20,9 @@ def write_theorem(name: str, experiment: Experiment, runs: dict[str, Runs]) -> S
     """Write about Theorem 1."""
     head = (
         "forecasts of", "", "steps", *(f"r = {ratio:.3g}" for ratio in theorem.RATIOS),
-        "largest error of coverage",
+        "largest error of coverage", "infinite expectation",
     )  # fmt: skip
-    rows = [("", "1/r", "", *(number(1.0 / ratio) for ratio in theorem.RATIOS), "")]
+    rows = [("", "1/r", "", *(number(1.0 / ratio) for ratio in theorem.RATIOS), "", "")]
     searches = {
         title: [part[RAW][seed] for seed in sorted(part[RAW])] for title, part in runs.items()
     }
@@ -46,7 +46,8 @@ def write_theorem(name: str, experiment: Experiment, runs: dict[str, Runs]) -> S
                     f"**{number(one)}**" if one > most else number(one)
                     for one, most in zip(share, seen.allowed, strict=True)
                 ]
-                rows.append((stream.name, which, str(stream.y.size), *cells, number(error)))
+                never = "" if which == "raw" else number(seen.unbounded, 2)
+                rows.append((stream.name, which, str(stream.y.size), *cells, number(error), never))
                 broken[which] += int(np.any(share > seen.allowed))
         kept &= broken["calibrated"] == 0
         said.append(
