@@ -168,13 +168,9 @@ def most_calibrated(scores: FloatArray, thresholds: FloatArray) -> tuple[float, 
         log_posterior += np.maximum(above, -1e6).sum(axis=1)
     plausible = np.flatnonzero(log_posterior >= log_posterior.max() - _PLAUSIBLE)
     plausible = plausible[np.argsort(-log_posterior[plausible], kind="stable")]
-    distances = [
-        distance(
-            lower_tail(_SHAPE[i], _STD[i], scores[below]),
-            lower_tail(_SHAPE[i], _STD[i], thresholds),
-        )
-        for i in plausible
-    ]
+    shape, std = _SHAPE[plausible], _STD[plausible]
+    pits, limits = (lower_tail(shape, std, part) for part in (scores[below], thresholds))
+    distances = [distance(*pair) for pair in zip(pits, limits, strict=True)]
     chosen = plausible[int(np.argmin(distances))]
     return float(_SHAPE[chosen, 0]), float(_STD[chosen, 0])
 
