@@ -9,7 +9,15 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from calibrant import Optimizer
-from calibrant.models import GaussianProcess, Matern52, Relaxed, Rotation
+from calibrant.models import (
+    Additive,
+    GaussianProcess,
+    LocallyConformal,
+    Matern52,
+    Relaxed,
+    Rotation,
+    SharpCalibrated,
+)
 from calibrant.models.relaxed import relaxed, truncated_crps
 
 RNG = np.random.default_rng(3)
@@ -78,6 +86,23 @@ def test_truncated_crps_is_its_integral():
 def test_hard_outcomes(outcomes):
     points = RNG.random((len(outcomes), 2))
     mean, std, _ = Relaxed().fit(points, outcomes).posterior(POINTS)
+    assert np.isfinite(mean).all()
+    assert np.all(std > 0.0)
+
+
+@pytest.mark.parametrize(
+    "process",
+    [
+        GaussianProcess(noise=0.1),
+        GaussianProcess(priors=None),
+        GaussianProcess(outputs="tanh"),
+        GaussianProcess(Additive(per_dimension=True)),
+    ],
+    ids=["noise given", "no priors", "learned map", "effects"],
+)
+@pytest.mark.parametrize("adjusts", [Relaxed, SharpCalibrated, LocallyConformal])
+def test_any_process_can_be_adjusted(adjusts, process):
+    mean, std, _ = adjusts(process).fit(X, y).posterior(POINTS)
     assert np.isfinite(mean).all()
     assert np.all(std > 0.0)
 
