@@ -19,6 +19,7 @@ from benchmarks.peers.regret import scales
 PAGE = Path(__file__).parent / "README.md"
 BEATS = 0.01  # p-value at which a rival would become the default
 WORST = 0.1  # of the runs
+GOALS = {True: 30, False: 10}  # repetitions of the controls, and of the tasks
 FEW = 5  # repetitions of a task: with fewer there is no interval, and no worst tenth
 
 Areas = dict[tuple[str, int], float]  # by task and seed
@@ -173,6 +174,33 @@ def verdict() -> str:
     return "\n".join(lines)
 
 
+def progress() -> str:
+    """Return how many repetitions of each task there are, and which goals are missed."""
+    rows, missed = [], 0
+    for method in METHODS:
+        counts = [_repetitions(method, part) for part in PARTS]
+        rows.append([method, *(str(count) if count else "–" for count in counts)])
+        missed += sum(
+            count < GOALS[part in CONTROLS] for part, count in zip(PARTS, counts, strict=True)
+        )
+    total = len(METHODS) * len(PARTS)
+    goal = (
+        f"The goal is {GOALS[True]} repetitions of the controls and {GOALS[False]} of the tasks, the least that a task has "
+        f"counting. It is **missed in {missed} of {total}** cells: what is below it shows a direction at most."
+        if missed
+        else f"Each has at least {GOALS[True]} repetitions of the controls and {GOALS[False]} of the tasks, as planned."
+    )
+    head = ("method", *(TITLES[part] for part in PARTS))
+    return "\n".join(["## What was run", "", goal, "", markdown_table(head, rows)])
+
+
+def _repetitions(method: str, part: str) -> int:
+    counts = dict.fromkeys(PARTS[part], 0)
+    for task, _ in areas(method, part):
+        counts[task] += 1
+    return min(counts.values())
+
+
 def _would_become_default() -> str:
     """Return whether a rival meets the rule: ahead on the suite, not behind on held-out tasks."""
     winners, unknown = [], []
@@ -230,6 +258,7 @@ module (`models/relaxed.py`, `models/local.py`, `models/sharp.py`, `recalibratio
   30 evaluations. *Worst tenth*: the mean over tasks of the mean area of each task's worst tenth of runs. *Less*: paired with the same task and seed; below zero,
   the method is better. Intervals by bootstrap over repetitions; p by Wilcoxon's test over pairs, with Holm's correction over the methods of the column.
   Where a task has fewer than {FEW} repetitions, there is neither interval nor worst tenth.
+  Rows with other numbers of searches have other seeds: compare methods by the paired columns, not by their areas.
 """
 
 TAIL = """
@@ -251,7 +280,9 @@ def main() -> None:
         sections += [f"## {TITLES[part][0].upper()}{TITLES[part][1:]}", "", table(part), ""]
         if any(areas(method, part) for method in METHODS):
             sections += [losses(part), ""]
-    PAGE.write_text("\n".join([HEAD, verdict(), "", *sections]) + TAIL, encoding="utf-8")
+    PAGE.write_text(
+        "\n".join([HEAD, verdict(), "", progress(), "", *sections]) + TAIL, encoding="utf-8"
+    )
     print(PAGE)
 
 

@@ -117,6 +117,20 @@ def test_the_rule_for_a_new_default(monkeypatch):
     assert "It is met by: tcGP." in tables.verdict()
 
 
+def test_missed_goals_are_said(monkeypatch):
+    monkeypatch.setattr(tables, "areas", stored({}))
+    assert "**missed in 63 of 63** cells" in tables.progress()
+    full = {
+        (method, part): {(task, seed): 0.5 for task in tasks for seed in range(30)}
+        for method in METHODS
+        for part, tasks in run.PARTS.items()
+    }
+    monkeypatch.setattr(tables, "areas", stored(full))
+    assert "as planned" in tables.progress()
+    del full["raw", "suite"]["forrester", 3]
+    assert "as planned" in tables.progress()  # the goal of a task is 10
+
+
 def test_the_worst_tenth():
     assert tables._worst(np.arange(30.0)) == pytest.approx(28.0)
     assert tables._worst(np.array([3.0, 1.0])) == 3.0
