@@ -121,6 +121,9 @@ def test_the_user_may_say_whether_there_is_noise():
     assert exact.value == study.best_value
     points = np.linspace(0.0, 1.0, 21)
     assert calibrant.recommend(study_of(points, truth(points)), noisy=True).by == "posterior"
+    study.set_user_attr("calibrant:noisy", False)  # once, for all who ask
+    assert calibrant.recommend(study).params == study.best_params
+    assert calibrant.recommend(study, noisy=True).by == "posterior"
 
 
 def test_constraints_limit_what_is_recommended():

@@ -27,6 +27,7 @@ from calibrant.cli.recalibrate import print_summary, replay_with_progress
 from calibrant.cli.terminal import check_writable, console, fail
 from calibrant.cli.tune import finish
 from calibrant.core.typing import FloatArray
+from calibrant.decisions.belief import NOISY
 from calibrant.forecasts.normal import Normal
 from calibrant.reporting.stream import write_stream_report
 from calibrant.studies.minimize import open_study, suggest
@@ -78,6 +79,7 @@ def _tuning_demo(report: Path) -> None:
     objective, space = boosted_trees(), tree_settings()
     console.print(TITLE)
     study = open_study(space, None, "demo", "minimize", seed=0)
+    study.set_user_attr(NOISY, False)  # the folds are the same for all settings
     with live_table(study, TRIALS, console) as listener:
         run(study, lambda trial: objective(suggest(trial, space)), TRIALS, listener=listener)
     finish(study, report, TITLE)

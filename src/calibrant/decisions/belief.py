@@ -44,7 +44,8 @@ from calibrant.studies.space import Space
 from calibrant.studies.space_text import describe
 from calibrant.studies.suggestions import signs
 
-_RECALIBRATOR = GaussianRecalibrator(strength=10.0, limit=2.5)
+NOISY = "calibrant:noisy"  # user attribute of a study: whether evaluations vary, where it is known
+_RECALIBRATOR = GaussianRecalibrator(strength=5.0, limit=2.5)
 _FOLDS = 5  # hyper-parameters are fitted again for each: what they were fitted to flatters them
 
 # As a search has it, but for two things: it believes in more noise, as it cannot try again when it
@@ -181,6 +182,7 @@ class StudyBelief:
         objectives: one per direction of the study.
         constraints: one per constraint that evaluations reported, by name.
         settled: parameters of the study that have a single value, and no coordinate.
+        noisy: whether evaluating a setting twice can give two values; None: nobody has said.
     """
 
     space: Space
@@ -189,6 +191,7 @@ class StudyBelief:
     objectives: tuple[Quantity, ...]
     constraints: tuple[Quantity, ...]
     settled: frozenset[str] = frozenset()
+    noisy: bool | None = None
 
     @property
     def cube(self) -> Cube:
@@ -276,6 +279,7 @@ def believe(study: Study) -> StudyBelief:
         objectives,
         constraints,
         frozenset(settled),
+        study.user_attrs.get(NOISY),
     )
 
 
@@ -316,8 +320,8 @@ def _recalibrated(raw: Quantity) -> Quantity:
     likely = raw.processes[int(np.argmax(raw.weights))].model
     folds, rng = min(_FOLDS, raw.y.size), np.random.default_rng(raw.y.size)
     scores = k_fold(likely, raw.X, raw.y, folds, rng).scores
-    # With both signs: spread is learned and no shift, which would be applied to the best as well.
-    scale = float(_RECALIBRATOR.update_scores(np.concatenate([scores, -scores])).residual.std())
+    # Without signs: spread is learned and no shift, which would be applied to the best as well.
+    scale = float(_RECALIBRATOR.update_symmetric(scores).residual.std())
     return replace(raw, residual=Normal(0.0, max(1.0, scale)))
 
 

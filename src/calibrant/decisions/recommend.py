@@ -62,8 +62,8 @@ def recommend(
         study: an Optuna study with finished trials, of any sampler.
         min_feasible: only settings that meet all constraints with this probability; unless given,
             those whose evaluations did meet them.
-        noisy: whether evaluating a setting twice can give two values; unless told, it is judged
-            from the trials.
+        noisy: whether evaluating a setting twice can give two values. Unless told, the study's
+            user attribute ``calibrant:noisy`` says so; without one, it is judged from the trials.
 
     Raises:
         ValueError: where no trial has finished with a finite value, and where ``min_feasible`` is
@@ -76,6 +76,7 @@ def recommend_of(
     belief: StudyBelief, *, min_feasible: float | None = None, noisy: bool | None = None
 ) -> Recommendation | Front:
     """Recommend as :func:`recommend` does, from what is believed about a study."""
+    noisy = belief.noisy if noisy is None else noisy
     settings = Settings.of(belief)
     feasible = feasibility(belief, settings.X)
     kept, warnings = allowed(belief, settings, feasible, min_feasible)

@@ -36,7 +36,7 @@ def _body(found: Findings) -> Html:
     (best,) = found.best
     advice = found.recommendation
     if advice is None:  # nothing to choose
-        return join([_observed(found, best), _setting(found, best.params)])
+        return join([lead(_observed(found, best)), _setting(found, best.params)])
     setting = {**best.params, **advice.params}  # with parameters that have a single value
     known = {name: value for name, value in setting.items() if name in found.names}
     return join(
@@ -64,23 +64,19 @@ def _nothing(found: Findings) -> str:
 
 def _expected(found: Findings, best: Row, advice: Recommendation) -> Html:
     """Return the recommended setting's worth, and apart from it the best that was observed."""
-    trials = ", ".join(map(str, advice.candidates[0].trials))
+    if advice.by == "observation" and best.number in advice.candidates[0].trials:
+        return lead(_observed(found, best))  # it would give the same again
     again = forecast_of(found, advice)
-    exact = advice.by == "observation"
-    value = number(advice.value, 6) if exact else resolved(advice.value, again[1] - again[0])
-    note = (
-        f"as observed in trial {trials}" if exact else f"on average: {interval(*advice.interval)}"
-    )
+    value = resolved(advice.value, again[1] - again[0])
     return lead(
-        ("Recommended setting gives", value, note),
+        ("Recommended setting gives", value, f"on average: {interval(*advice.interval)}"),
         ("If evaluated again", interval(*again), f"calibrated {percent(COVERAGE)} interval"),
-        (f"Best observed, in trial {best.number}", number(best.value, 6), _gain(found)),
+        _observed(found, best),
     )
 
 
-def _observed(found: Findings, best: Row) -> Html:
-    fact = (f"Best observed, in trial {best.number}", number(best.value, 6), _gain(found))
-    return lead(fact)
+def _observed(found: Findings, best: Row) -> tuple[str, str, str]:
+    return f"Best observed, in trial {best.number}", number(best.value, 6), _gain(found)
 
 
 def forecast_of(found: Findings, advice: Recommendation) -> tuple[float, float]:
