@@ -28,6 +28,10 @@ more may be evaluated than was planned.
 """
 
 TAIL = """
+Each row is a single run: it shows what happened once, and no rate. Two runs were made again and are not shown: in a first one with kills on gRPC three workers gave up
+waiting for a proxy that was still starting, after which the run waits for it; and a trial run with kills on the journal, with heartbeats every second, stored one setting twice,
+after which heartbeats were made two seconds apart. Runs were made at different commits, as the records say.
+
 `make faults` runs what is missing. PostgreSQL is a private server that the run starts itself; the gRPC proxy has an SQLite file behind it, opened with `calibrant.open_storage`.
 """
 
