@@ -31,7 +31,7 @@ from benchmarks.kit.statistics import estimate_over_tasks
 from benchmarks.kit.words import markdown_table
 from benchmarks.peers import variants
 from benchmarks.peers.run import FIRST
-from benchmarks.peers.suite import HELD_OUT, SUITE, TASKS
+from benchmarks.peers.suite import HELD_OUT, SUITE, TASKS, TUNING
 from calibrant import CalibratedSampler, metrics, review
 from calibrant.search.shown import LEVELS, Circumstances, features
 from calibrant.studies.archive import Archive, Record
@@ -266,7 +266,7 @@ def main() -> None:
     given = parser.parse_args()
     match given.what:
         case "collect":
-            run(execute_suite, SUITE_RESULTS, SUITE, SUITE_SEEDS, given.jobs)
+            run(execute_suite, SUITE_RESULTS, (*SUITE, *TUNING), SUITE_SEEDS, given.jobs)
         case "fit":
             for name, numbers in fit().items():
                 print(name, numbers)

@@ -1,4 +1,7 @@
-"""The tasks: the suite, the part of it that slow rivals meet, and those that were held out."""
+"""The tasks: the suite, the part of it that slow rivals meet, tuning jobs, and what is held out.
+
+Tuning jobs came later than the suite: what is learned across searches is learned from both.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,15 @@ from benchmarks.peers.held_out import held_out
 from benchmarks.peers.live import live
 from benchmarks.peers.mixed import mixed
 from benchmarks.peers.tabular import tabular
+from benchmarks.peers.tuning import tuning
 
 _suite = [*functions(), *noisy(), *mixed(), *tabular(), *live()]
+_tuning = tuning()
 _held_out = held_out()
-TASKS = {task.name: task for task in (*_suite, *_held_out)}
+TASKS = {task.name: task for task in (*_suite, *_tuning, *_held_out)}
 
 SUITE = tuple(task.name for task in _suite)
+TUNING = tuple(task.name for task in _tuning)
 HELD_OUT = tuple(task.name for task in _held_out)
 
 # Declared before any slow rival was run: one of each kind, and of each number of dimensions.

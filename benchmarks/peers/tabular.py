@@ -34,7 +34,7 @@ def tabular() -> list[Task]:
         mlp("vehicle", 0.0484298752),
         network("naval_propulsion", 3.191134738e-05),
         network("protein_structure", 0.221378855407),
-        _cells("cifar10", 8.39333335),
+        cells("cifar10", 8.39333335),
     ]
 
 
@@ -110,7 +110,7 @@ def network(name: str, minimum: float) -> Task:
     )
 
 
-def _cells(name: str, minimum: float) -> Task:
+def cells(name: str, minimum: float) -> Task:
     """Return NAS-Bench-201: six operations of a cell, each one of five labels."""
     operations = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3")
     space = tuple(choice(f"operation_{i}", *operations) for i in range(6))
