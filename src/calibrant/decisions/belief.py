@@ -26,6 +26,7 @@ from optuna.study import Study
 from scipy.special import ndtri, softmax
 
 from calibrant.core.cube import Cube
+from calibrant.core.threads import one_thread
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.normal import STANDARD_NORMAL, Normal
@@ -283,6 +284,7 @@ def believe(study: Study) -> StudyBelief:
     )
 
 
+@one_thread()
 def _quantity(
     name: str,
     sign: float,

@@ -24,6 +24,7 @@ from calibrant.acquisition.improvement import ProbabilityOfImprovement
 from calibrant.acquisition.multiobjective import parego
 from calibrant.core import validate
 from calibrant.core.cube import SMALL, Cube, keys
+from calibrant.core.threads import one_thread
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import percent
 from calibrant.forecasts.base import Forecast
@@ -142,6 +143,7 @@ class Policy:
         """Return what the models of this step are given."""
         return prepare(self.model, history, cube)
 
+    @one_thread()
     def fit(self, data: TrainingData, cube: Cube, last: Fits | None = None) -> Fits:
         """Return the models of objectives, of constraints and of where evaluations fail.
 
@@ -156,6 +158,7 @@ class Policy:
             return Fits(objectives, constraints)
         return Fits(objectives, constraints, _finishing(data.succeeded, cube))
 
+    @one_thread()
     def choose(
         self,
         history: History,
@@ -187,6 +190,7 @@ class Policy:
             residuals.append(scores.recalibrate(self.recalibrator).residual)
         return residuals
 
+    @one_thread()
     def forecast(self, x: FloatArray, data: TrainingData, fits: Fits) -> Suggestion:
         """Return the point with the raw forecasts of its outcomes, one per objective."""
         forecasts = tuple(fitted.predict(x[None])[0] for fitted in fits.objectives)
