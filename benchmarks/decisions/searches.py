@@ -22,7 +22,7 @@ from benchmarks.decisions.draws import Prospects, prospects
 from benchmarks.kit.lines import append, read_lines
 from benchmarks.kit.running import commit, run_all
 from benchmarks.peers.run import FIRST
-from benchmarks.peers.suite import HELD_OUT, TASKS
+from benchmarks.peers.suite import HELD_OUT, SUITE, TASKS, TUNING
 from benchmarks.peers.tasks import Task
 from calibrant.search.step import Policy
 from calibrant.studies.archive import Archive
@@ -130,7 +130,8 @@ def plan(what: str) -> list[tuple[Any, ...]]:
         runs += [
             (sampler, f"kind {number}", 2) for sampler in ("calibrant", "optuna-tpe", "random")
         ]
-    return runs
+    own = [("calibrant", task, seed) for seed in (5, 6) for task in (*TUNING, *SUITE)]
+    return [*own, *runs]
 
 
 def load(what: str) -> list[dict[str, Any]]:
