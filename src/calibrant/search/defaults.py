@@ -43,7 +43,8 @@ SHOWN = ChainRecalibrator(
     GaussianRecalibrator(strength=10.0, limit=4.0), OnlineRecalibrator(rate=0.02)
 )
 
-# Forecasts that the prior of chosen points has corrected (search/shown.py) deserve more trust.
+# Forecasts that the prior of chosen points has corrected (search/shown.py) deserve more trust. With
+# 20, shares of single tasks lie closer to 80 % than with 30; with 10, intervals are wider.
 INFORMED = ChainRecalibrator(
-    GaussianRecalibrator(strength=30.0, limit=4.0), OnlineRecalibrator(rate=0.02)
+    GaussianRecalibrator(strength=20.0, limit=4.0), OnlineRecalibrator(rate=0.02)
 )
