@@ -1,13 +1,13 @@
-"""The prior of shown intervals: fitted to searches of the suite and of training jobs, judged on others.
+"""The prior of shown intervals: fitted to searches on some tasks, judged on others.
 
     python -m benchmarks.peers.prior collect  # what is missing of the searches to learn from
     python -m benchmarks.peers.prior fit      # the numbers of src/calibrant/search/shown.py
     python -m benchmarks.peers.prior judge    # what is missing of the held-out searches
     python -m benchmarks.peers.prior tables   # coverage and CRPS on them: shown-intervals.md
 
-A search keeps 1, 4 or 16 evaluations running; the oldest ends first. A record to learn from has, per
-forecast in the order of starting, the normal score of the outcome under the model's own forecast
-and the circumstances that the prior knows. A held-out record has PIT and CRPS of the model's own
+It is fitted to the suite and to training jobs. A search keeps 1, 4 or 16 evaluations running; the
+oldest ends first. A record to learn from has, per forecast in the order of starting, the normal
+score of the outcome under the model's own forecast and the circumstances that the prior knows. A held-out record has PIT and CRPS of the model's own
 forecast and of the one that was shown, and whether the interval stored with the suggestion held.
 """
 
@@ -220,8 +220,8 @@ def section() -> list[str]:
             f"task, {least} of the slowest), 25 forecasts each, with 1, 4 or 16 evaluations "
             f"at a time; {COVERAGE:.0%} intervals as they were stored with suggestions. The "
             f"prior was fitted to {len(suite):,} searches on {fitted} tasks of the suite and "
-            "training jobs, none of which is here, with as many evaluations at a time. Ranges are over "
-            "repetitions, then over tasks as well; the CRPS is the median over searches of "
+            "training jobs, none of which is here, with as many evaluations at a time. Ranges are "
+            "over repetitions, then over tasks as well; the CRPS is the median over searches of "
             f"shown / own. The goal is a share between {GOAL[0]:.0%} and {GOAL[1]:.0%} and a "
             f"CRPS no worse than the model's own; {len(table) - missed} of {len(table)} rows "
             "reach it."
