@@ -7,8 +7,9 @@
 
 It is fitted to the suite and to training jobs. A search keeps 1, 4 or 16 evaluations running; the
 oldest ends first. A record to learn from has, per forecast in the order of starting, the normal
-score of the outcome under the model's own forecast and the circumstances that the prior knows. A held-out record has PIT and CRPS of the model's own
-forecast and of the one that was shown, and whether the interval stored with the suggestion held.
+score of the outcome under the model's own forecast and the circumstances that the prior knows. A
+held-out record has PIT and CRPS of the model's own forecast and of the one that was shown, and
+whether the interval stored with the suggestion held.
 """
 
 from __future__ import annotations
