@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from calibrant.core import validate
 from calibrant.core.normal import PIT_RESOLUTION, SCORE_LIMIT
@@ -108,6 +108,22 @@ class Recalibrator(ABC):
     def calibrate(self, forecast: Forecast) -> Forecast:
         """Return the calibrated forecast Q∘R."""
         return compose(forecast, self.residual)
+
+
+class ScoreRecalibrator(Recalibrator):
+    """A recalibrator that learns from normal scores, and whose residual is smooth.
+
+    Levels are read through the residual: R(p) = Φ(Q_Z(p)), with the quantiles Q_Z of the residual.
+    """
+
+    def __call__(self, p: ArrayLike) -> FloatArray:
+        return np.asarray(ndtr(self.residual.at_score(ndtri(validate.probabilities("p", p)))))
+
+    def inverse(self, u: ArrayLike) -> FloatArray:
+        return np.asarray(ndtr(self.residual.score(ndtri(validate.probabilities("u", u)))))
+
+    def update_many(self, us: ArrayLike) -> Self:
+        return self.update_scores(scores_of_pits(us))
 
 
 @dataclass(frozen=True)

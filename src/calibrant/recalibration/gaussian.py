@@ -7,17 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri
 
 from calibrant.core import validate
 from calibrant.core.normal import SCORE_LIMIT
-from calibrant.core.typing import FloatArray
 from calibrant.forecasts.normal import Normal
-from calibrant.recalibration.base import Recalibrator, as_scores, scores_of_pits
+from calibrant.recalibration.base import ScoreRecalibrator, as_scores
 
 
 @dataclass(frozen=True, repr=False)
-class GaussianRecalibrator(Recalibrator):
+class GaussianRecalibrator(ScoreRecalibrator):
     """Shift and scale the scores: Z ~ N(a, b²), fitted to past scores by their moments.
 
     Mean and variance are those of the observed scores together with ``strength``
@@ -55,15 +53,6 @@ class GaussianRecalibrator(Recalibrator):
         mean = self.total / weight
         variance = (self.strength + self.squares) / weight - mean * mean
         return Normal(mean, np.sqrt(variance))
-
-    def __call__(self, p: ArrayLike) -> FloatArray:
-        return np.asarray(ndtr(self.residual.at_score(ndtri(validate.probabilities("p", p)))))
-
-    def inverse(self, u: ArrayLike) -> FloatArray:
-        return np.asarray(ndtr(self.residual.score(ndtri(validate.probabilities("u", u)))))
-
-    def update_many(self, us: ArrayLike) -> Self:
-        return self.update_scores(scores_of_pits(us))
 
     def update_scores(self, z: ArrayLike) -> Self:
         z = np.clip(as_scores(z), -self.limit, self.limit)

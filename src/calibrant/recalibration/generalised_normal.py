@@ -29,7 +29,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri
 
 from calibrant.core import validate
 from calibrant.core.normal import SCORE_LIMIT
@@ -38,7 +37,7 @@ from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.generalised_normal import GeneralisedNormal, log_density, lower_tail
 from calibrant.forecasts.normal import STANDARD_NORMAL
 from calibrant.models.protocol import FittedModel, GaussianBelief, KnowsLeaveOneOut, Model
-from calibrant.recalibration.base import Recalibrator, as_scores, scores_of_pits
+from calibrant.recalibration.base import Recalibrator, ScoreRecalibrator, as_scores
 from calibrant.recalibration.calibration_sets import CalibrationSet
 from calibrant.recalibration.score_log import ScoreLog
 
@@ -50,7 +49,7 @@ _LOG_PRIOR = -0.5 * (np.log(_SHAPE / 2.0) / 0.5) ** 2 - 0.5 * np.log(_STD) ** 2
 _PLAUSIBLE = 3.0  # half the 95 % quantile of χ² with two degrees of freedom
 
 
-class GeneralisedNormalRecalibrator(Recalibrator):
+class GeneralisedNormalRecalibrator(ScoreRecalibrator):
     """Scores are generalised normal with mean 0: a scale and the weight of tails are learned.
 
     With the leave-one-out scores of a Gaussian process this is bcr-GP; with those of a
@@ -82,15 +81,6 @@ class GeneralisedNormalRecalibrator(Recalibrator):
             return STANDARD_NORMAL
         shape, std = most_calibrated(self._scores, self._thresholds)
         return GeneralisedNormal(shape, std)
-
-    def __call__(self, p: ArrayLike) -> FloatArray:
-        return np.asarray(ndtr(self.residual.at_score(ndtri(validate.probabilities("p", p)))))
-
-    def inverse(self, u: ArrayLike) -> FloatArray:
-        return np.asarray(ndtr(self.residual.score(ndtri(validate.probabilities("u", u)))))
-
-    def update_many(self, us: ArrayLike) -> Self:
-        return self.update_scores(scores_of_pits(us))
 
     def update_scores(self, z: ArrayLike, thresholds: ArrayLike | None = None) -> Self:
         """Return the recalibrator after the scores ``z``, those above ``thresholds`` censored."""

@@ -19,19 +19,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri
 
 from calibrant.core import validate
-from calibrant.core.typing import FloatArray
 from calibrant.forecasts.normal import STANDARD_NORMAL, Mixture, Normal
-from calibrant.recalibration.base import Recalibrator, as_scores, scores_of_pits
+from calibrant.recalibration.base import ScoreRecalibrator, as_scores, scores_of_pits
 
 # Scores are pooled into bins of this width in asinh(z): 0.05 near zero, 5 % in the tails. That is
 # much finer than the smoothing, and bounds the size of the state for any number of outcomes.
 _BIN_WIDTH = 0.05
 
 
-class LeaderRecalibrator(Recalibrator):
+class LeaderRecalibrator(ScoreRecalibrator):
     """The regularised leader: smoothed past scores, mixed with a prior of trust in the model.
 
     It is made for few outcomes. It has no guarantee on adversarial sequences, but it is the best
@@ -93,12 +91,6 @@ class LeaderRecalibrator(Recalibrator):
             np.concatenate([[0.0], pull * self._centres]),
             np.concatenate([[1.0], np.full(self._centres.size, std)]),
         )
-
-    def __call__(self, p: ArrayLike) -> FloatArray:
-        return np.asarray(ndtr(self.residual.at_score(ndtri(validate.probabilities("p", p)))))
-
-    def inverse(self, u: ArrayLike) -> FloatArray:
-        return np.asarray(ndtr(self.residual.score(ndtri(validate.probabilities("u", u)))))
 
     def update_many(self, us: ArrayLike, weights: ArrayLike = 1.0) -> Self:
         """Return the recalibrator after the PITs ``us``, each with its weight."""

@@ -24,13 +24,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import expit, gammaln, logit, logsumexp, ndtr, ndtri
+from scipy.special import expit, gammaln, logit, logsumexp
 
 from calibrant.core import validate
 from calibrant.core.normal import LOG_SQRT_2PI
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.normal import Normal
-from calibrant.recalibration.base import Recalibrator, as_scores, scores_of_pits
+from calibrant.recalibration.base import ScoreRecalibrator, as_scores
 
 # Degrees of freedom: one outlier of any size among 20 scores widens forecasts by a quarter; with
 # normal tails, in proportion to its size.
@@ -40,7 +40,7 @@ _BELIEF = 1.5  # std of log s where the scale is wrong: a factor of 4.5 either w
 _FINE = np.linspace(-1.0, 1.0, 65)
 
 
-class ScaleRecalibrator(Recalibrator):
+class ScaleRecalibrator(ScoreRecalibrator):
     """Multiply the std of forecasts by what past scores prove to be missing.
 
     It leaves forecasts alone whose scale is about right, and corrects within a handful of outcomes
@@ -100,15 +100,6 @@ class ScaleRecalibrator(Recalibrator):
     @cached_property
     def residual(self) -> Normal:
         return Normal(0.0, self.scale)
-
-    def __call__(self, p: ArrayLike) -> FloatArray:
-        return np.asarray(ndtr(self.residual.at_score(ndtri(validate.probabilities("p", p)))))
-
-    def inverse(self, u: ArrayLike) -> FloatArray:
-        return np.asarray(ndtr(self.residual.score(ndtri(validate.probabilities("u", u)))))
-
-    def update_many(self, us: ArrayLike) -> Self:
-        return self.update_scores(scores_of_pits(us))
 
     def update_scores(self, z: ArrayLike) -> Self:
         known = np.concatenate([self._scores, as_scores(z)])
