@@ -251,9 +251,10 @@ module (`models/relaxed.py`, `models/local.py`, `models/sharp.py`, `recalibratio
   chosen among 18 because a model ten times too sure costs most there (with other seeds).
 - **Control 2**: the same process with its lengthscale held at twice the width of the box. The mean is wrong, and no width puts it right: a method
   should do no harm. Patience is off in both controls, as it would widen forecasts too.
-- **The default was chosen on such controls**: its doubt of 0.5 and its bound on errors were picked among half a dozen settings by searches on these six
-  problems and on six others, with other seeds than here, and the suite was looked at (620 searches) before it became the default. That flatters it in
-  the controls and on the suite; only the held-out tasks had no part in it.
+- **The default was chosen on such controls**: its bound on errors was picked among half a dozen settings by searches on these six
+  problems and on six others, with other seeds than here, and the suite was looked at (620 searches). Its first form acted a little on any evidence;
+  held out it was behind no calibration in 57 % of 120 pairs and ahead in 32 %. Since then it acts only on evidence of 10 to 1, and else leaves the
+  search exactly as it is: decided by four searches of each control (seeds 50 to 53), but after that result was known.
 - **Tasks**: 24 of the 62 tasks of the suite of [benchmarks/peers](../peers/README.md), declared beforehand (functions, noise, mixed, conditional, tables, 20 dimensions),
   and its 12 held-out tasks, with the default model. Searches of raw, the default and its predecessor on the suite are those of
   `benchmarks/peers/variants`, which are the same.

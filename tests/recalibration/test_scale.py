@@ -39,8 +39,8 @@ def test_the_evidence_is_the_integral_that_it_should_be(z):
     s = np.clip(np.sqrt(np.mean(np.square(z))), 0.6, 1.25)
     right = norm.logpdf(z, scale=s).sum()
     np.testing.assert_allclose(found.log_evidence, np.log(evidence) - right, atol=2e-3)
-    wrong = np.exp(found.log_evidence) / (np.exp(found.log_evidence) + 1.0)
-    np.testing.assert_allclose(np.log(found.scale), wrong * mean, atol=5e-3)
+    proved = found.log_evidence >= np.log(10.0)
+    np.testing.assert_allclose(np.log(found.scale), mean if proved else 0.0, atol=5e-3)
 
 
 def test_the_student_density_is_the_closest_to_a_normal():
@@ -66,9 +66,7 @@ def test_a_scale_that_is_far_off_is_corrected_within_tens_of_outcomes(wrong):
 @pytest.mark.parametrize("count", [1, 5, 30, 300])
 def test_a_scale_that_is_about_right_is_left_alone(nearly_right, count):
     found = [ScaleRecalibrator(scores=z).scale for z in nearly_right * normal_scores(count)]
-    assert 0.85 < np.median(found) < 1.1
-    if count >= 30:
-        assert 0.9 < np.quantile(found, 0.1) <= np.quantile(found, 0.9) < 1.1
+    assert np.mean(np.array(found) == 1.0) >= 0.9  # and not nearly 1: the search is the same
 
 
 @pytest.mark.parametrize("wrong", [0.5, 1.1, 2.0])
@@ -87,11 +85,12 @@ def test_one_outlier_of_any_size_hardly_matters(size):
 
 @pytest.mark.parametrize("scale", [0.6, 1.0, 1.25])
 def test_the_evidence_rarely_ever_reaches_its_threshold_on_scales_within_tolerance(scale):
-    """Ville: with probability 1/20 at most, whenever one looks."""
+    """Ville: with probability 1/20 at most, whenever one looks; and until then nothing changes."""
     reached = 0
     for z in scale * normal_scores(60, runs=60, seed=3):
-        evidence = [ScaleRecalibrator(scores=z[:n]).log_evidence for n in (1, 2, 4, 8, 15, 30, 60)]
-        reached += max(evidence) >= np.log(20.0)
+        found = [ScaleRecalibrator(0.05, scores=z[:n]) for n in (1, 2, 4, 8, 15, 30, 60)]
+        reached += max(one.log_evidence for one in found) >= np.log(20.0)
+        assert all(one.scale == 1.0 for one in found if one.log_evidence < np.log(20.0))
     assert reached <= 0.05 * 60
 
 

@@ -8,11 +8,9 @@ right,
 
 with π log-normal and p half normal, half Student. It is an e-value by universal inference
 (Wasserman, Ramdas and Balakrishnan 2020): on forecasts whose scale is close enough to right, E
-reaches 1/α with probability α at most, whenever one looks. *How much* it is wrong is the posterior
-mean of log s; Student's tails keep single outliers from deciding it. The correction is the second,
-in proportion to the posterior probability that the first implies:
-
-    log scale = w · E[log s | z],    w = d·E / (d·E + 1 − d),    d the prior doubt.
+reaches 1/α with probability α at most, whenever one looks. Until it does, forecasts stay exactly as
+they are, and so does a search that uses them. *How much* the scale is wrong is then the posterior
+mean of log s; Student's tails keep single outliers from deciding it.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import expit, gammaln, logit, logsumexp
+from scipy.special import expit, gammaln, logsumexp
 
 from calibrant.core import validate
 from calibrant.core.normal import LOG_SQRT_2PI
@@ -51,10 +49,11 @@ class ScaleRecalibrator(ScoreRecalibrator):
     >>> z = np.random.default_rng(0).normal(size=20)
     >>> right, too_sure = (ScaleRecalibrator().update_scores(z * s) for s in (1.0, 8.0))
     >>> print(f"× {right.scale:.2f}, × {too_sure.scale:.1f}")
-    × 0.99, × 6.8
+    × 1.00, × 6.8
 
     Args:
-        doubt: the probability, before any score, that the scale is wrong.
+        level: the probability α of acting, ever, on forecasts whose scale is close enough to right:
+            the evidence must reach 1/α.
         tolerance: scales of scores that count as right. Below 1 there is more room: leave-one-out
             scores come out small, as the model's hyper-parameters have seen the outcome left out.
             With (1, 1) any error is corrected in the end.
@@ -63,23 +62,22 @@ class ScaleRecalibrator(ScoreRecalibrator):
 
     def __init__(
         self,
-        doubt: float = 0.5,
+        level: float = 0.1,
         tolerance: tuple[float, float] = (0.6, 1.25),
         scores: ArrayLike = (),
     ) -> None:
-        if not 0.0 < doubt < 1.0:
-            raise ValueError(f"`0 < doubt < 1` must hold, but got doubt={doubt}.")
+        validate.probability_level("level", level)
         if len(tolerance) != 2 or not 0.0 < tolerance[0] <= 1.0 <= tolerance[1] < np.inf:
             raise ValueError(
                 f"`0 < low <= 1 <= high` must hold of `tolerance`, but got {tuple(tolerance)}."
             )
-        self._doubt = float(doubt)
+        self._level = float(level)
         self._tolerance = (float(tolerance[0]), float(tolerance[1]))
         self._scores = validate.frozen(as_scores(scores))
 
     def __repr__(self) -> str:
         low, high = self._tolerance
-        settings = f"doubt={self._doubt:g}, tolerance=({low:g}, {high:g})"
+        settings = f"level={self._level:g}, tolerance=({low:g}, {high:g})"
         return f"ScaleRecalibrator({settings}, {self._scores.size} outcomes)"
 
     @property
@@ -92,10 +90,9 @@ class ScaleRecalibrator(ScoreRecalibrator):
     @cached_property
     def scale(self) -> float:
         """What the std of forecasts is multiplied by."""
-        if not self._scores.size:
+        if self.log_evidence < -np.log(self._level):
             return 1.0
-        wrong = expit(self.log_evidence + logit(self._doubt))
-        return float(np.exp(wrong * self._alternative.log_scale))
+        return float(np.exp(self._alternative.log_scale))
 
     @cached_property
     def residual(self) -> Normal:
@@ -103,7 +100,7 @@ class ScaleRecalibrator(ScoreRecalibrator):
 
     def update_scores(self, z: ArrayLike) -> Self:
         known = np.concatenate([self._scores, as_scores(z)])
-        return type(self)(self._doubt, self._tolerance, known)
+        return type(self)(self._level, self._tolerance, known)
 
     def update_symmetric(self, z: ArrayLike) -> Self:
         return self.update_scores(z)  # signs do not matter here anyway
@@ -111,7 +108,7 @@ class ScaleRecalibrator(ScoreRecalibrator):
     def to_dict(self) -> dict[str, Any]:
         return {
             "kind": "scale",
-            "doubt": self._doubt,
+            "level": self._level,
             "tolerance": list(self._tolerance),
             "scores": self._scores.tolist(),
         }
