@@ -1,11 +1,13 @@
 """Learn from finished searches what searches still gain: the numbers of ``decisions/gains.py``.
 
-    python -m benchmarks.decisions.learning          # prints the table to ship
+    python -m benchmarks.decisions.learning          # prints the tables to ship
     python -m benchmarks.decisions.learning check    # tasks left out in turn: log loss, reliability
 
 Learned from: all searches of the peers' suite that are stored (calibrant, its variants and 16 other
 systems, 30 and 100 trials) and the searches of :mod:`~benchmarks.decisions.searches` on other kinds
-of tasks. No held-out task is read here.
+of tasks. Searches by calibrant and by other samplers have a table each: with one for both and who
+chose as a feature, the log loss on tasks left out was 0.356 instead of 0.353, and 0.204 instead of
+0.196 after more than 30 trials of calibrant. No held-out task is read here.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from benchmarks.decisions import searches
 from benchmarks.peers import run, variants
 from benchmarks.peers.suite import SUITE, TASKS
 from calibrant.decisions.gains import exceedance, exceedance_terms
-from calibrant.decisions.progress import FEATURES, progress
+from calibrant.decisions.progress import FEATURES, Progress, progress
 
 TRIALS = np.array([1, 3, 5, 10, 20, 50])
 GAINS = np.array([0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0])  # in units
@@ -52,6 +54,7 @@ class States(NamedTuple):
     features: np.ndarray  # (n, features)
     gains: np.ndarray  # (n, TRIALS): in units; NaN where the search ended before
     tasks: np.ndarray
+    chosen: np.ndarray  # whether calibrant chose the points
 
     def rows(self, which: np.ndarray) -> States:
         return States(*(part[which] for part in self))
@@ -80,7 +83,7 @@ def _outcomes(record: dict) -> np.ndarray:
 
 def states() -> States:
     """Return moments of all searches."""
-    rng, features, gains, tasks = np.random.default_rng(0), [], [], []
+    rng, features, gains, tasks, chosen = np.random.default_rng(0), [], [], [], []
     for curve in curves():
         count = FEW if curve.y.size <= SHORT else MANY
         if not np.isfinite(curve.y).all() or (count == FEW and rng.random() < 0.5):
@@ -91,15 +94,21 @@ def states() -> States:
             if now.unit > 0.0:
                 features.append(now.features)
                 tasks.append(curve.task)
+                chosen.append(curve.chosen)
                 later = n - 1 + TRIALS
                 there = later < curve.y.size
                 after = np.where(there, best[np.minimum(later, curve.y.size - 1)], np.nan)
                 gains.append((now.best - after) / now.unit)
-    return States(np.array(features), np.array(gains), np.array(tasks))
+    return States(np.array(features), np.array(gains), np.array(tasks), np.array(chosen))
+
+
+def fit_both(data: States) -> dict[bool, np.ndarray]:
+    """Return the table of searches by calibrant, and that of others."""
+    return {own: fit(data.rows(data.chosen == own)) for own in (True, False)}
 
 
 def fit(data: States) -> np.ndarray:
-    """Return the table: mean and std of each feature, and its part in each of the four terms."""
+    """Return a table: mean and std of each feature, and its part in each of the four terms."""
     mean, std = data.features.mean(axis=0), data.features.std(axis=0)
     std[std == 0.0] = 1.0  # a feature that all have in common says nothing
     Z = np.clip((data.features - mean) / std, -_WIDEST, _WIDEST)
@@ -137,9 +146,11 @@ def left_out(data: States, folds: int = 4) -> np.ndarray:
     fold = np.array([dict(zip(tasks, order.tolist(), strict=True))[t] for t in data.tasks.tolist()])
     stated = np.zeros((len(fold), TRIALS.size, GAINS.size))
     for k in range(folds):
-        table = fit(data.rows(fold != k))
+        tables = fit_both(data.rows(fold != k))
         for row in np.flatnonzero(fold == k):
-            stated[row] = exceedance(data.features[row], TRIALS, GAINS, table)
+            own = bool(data.chosen[row])
+            now = Progress(0.0, 1.0, data.features[row], own)
+            stated[row] = exceedance(now, TRIALS, GAINS, tables[own])
     return stated
 
 
@@ -159,7 +170,7 @@ def draws_compared() -> list[tuple[str, float]]:
     improvement; the noise, and the doubt about the best.
     """
     parts: dict[str, list[np.ndarray]] = {"outcomes": [], "draws": []}
-    gains, tasks = [], []
+    gains, tasks, chosen = [], [], []
     for r in searches.load("learn"):
         y = np.array(r["outcomes"])
         best = np.minimum.accumulate(y)
@@ -172,10 +183,11 @@ def draws_compared() -> list[tuple[str, float]]:
                 after = np.where(later < y.size, best[np.minimum(later, y.size - 1)], np.nan)
                 gains.append((now.best - after) / now.unit)
                 tasks.append(r["task"])
+                chosen.append(now.chosen)
     both = {name: np.array(rows) for name, rows in parts.items()}
     both["both"] = np.hstack([both["outcomes"], both["draws"]])
     return [
-        (name, log_loss(States(features, np.array(gains), np.array(tasks))))
+        (name, log_loss(States(features, np.array(gains), np.array(tasks), np.array(chosen))))
         for name, features in both.items()
     ]
 
@@ -190,11 +202,11 @@ def learning_on(doubts: tuple[float, ...] = (0.1, 0.5, 2.0), searches_used: int 
     names = sorted(set(data.tasks.tolist()))
     part = dict(zip(names, np.random.default_rng(1).permutation(len(names)) % 2, strict=True))
     halves = np.array([part[task] for task in data.tasks.tolist()])
-    tables = [fit(data.rows(halves != half)) for half in (0, 1)]
+    tables = [fit_both(data.rows(halves != half)) for half in (0, 1)]
     stated, came, records = [], [], []
     long = [curve for curve in curves() if curve.y.size > SHORT and curve.task in part]
     for i in np.random.default_rng(2).permutation(len(long))[:searches_used]:
-        curve, table = long[i], tables[part[long[i].task]]
+        curve, table = long[i], tables[part[long[i].task]][long[i].chosen]
         best, expected, variance, happened = np.minimum.accumulate(curve.y), 0.0, 0.0, 0.0
         for n in range(EARLIEST, curve.y.size - 1):
             now = progress(curve.y[:n], curve.dim, curve.chosen)
@@ -203,12 +215,12 @@ def learning_on(doubts: tuple[float, ...] = (0.1, 0.5, 2.0), searches_used: int 
             if n % 7 == 0:
                 later = np.minimum(n - 1 + TRIALS, curve.y.size - 1)
                 gains = np.where(n - 1 + TRIALS < curve.y.size, now.best - best[later], np.nan)
-                stated.append(exceedance(now.features, TRIALS, GAINS, table))
+                stated.append(exceedance(now, TRIALS, GAINS, table))
                 came.append(
                     np.where(np.isnan(gains)[:, None], np.nan, gains[:, None] > GAINS * now.unit)
                 )
                 records.append((happened - expected, variance))
-            p = exceedance(now.features, [1], [GAINS[3]], table)[0, 0]
+            p = exceedance(now, [1], [GAINS[3]], table)[0, 0]
             expected, variance = expected + p, variance + p * (1.0 - p)
             happened += float(now.best - best[n] > GAINS[3] * now.unit)
     logits, outcome = logit(np.clip(stated, 1e-4, 1.0 - 1e-4)), np.array(came)
@@ -246,8 +258,11 @@ def main() -> None:
     if parser.parse_args().what == "check":
         check(data)
         return
-    for name, row in zip(("(constant)", *FEATURES), fit(data), strict=True):
-        print(f'    "{name}": ({", ".join(f"{x:.3f}" for x in row)}),')
+    for own, table in fit_both(data).items():
+        print(f"    {own}: {{")
+        for name, row in zip(("(constant)", *FEATURES), table, strict=True):
+            print(f'        "{name}": ({", ".join(f"{x:.3f}" for x in row)}),')
+        print("    },")
 
 
 if __name__ == "__main__":

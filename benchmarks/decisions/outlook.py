@@ -80,11 +80,11 @@ def looks(curves: Iterator[Curve]) -> Iterator[Look]:
                 later < curve.y.size, best[np.minimum(later, curve.y.size - 1)], np.nan
             )
             gains = (now.best - after) / now.unit if now.unit > 0.0 else np.full(3, np.nan)
-            stated = exceedance(now.features, HORIZONS, [0.0, DELTA])
+            stated = exceedance(now, HORIZONS, [0.0, DELTA])
             known = np.where(np.isnan(gains), np.nan, 1.0)
             yield Look(
                 number, curve, n, stated[:, 1], known * (gains > DELTA), stated[:, 0],
-                known * (gains > 0.0), gain_quantiles(now.features, HORIZONS, LEVELS), gains,
+                known * (gains > 0.0), gain_quantiles(now, HORIZONS, LEVELS), gains,
             )  # fmt: skip
 
 
@@ -175,7 +175,7 @@ def section() -> list[str]:
         "Is it worth going on? Stated: the probability that the best value improves by at least a "
         "tenth of the interquartile range of outcomes so far. Happened: how often it did, with a "
         "95 % interval over searches. ✗ marks where the two differ by more than the 5 points that "
-        "were the goal. The results below had been looked at twice before the last fit. What was "
+        "were the goal. The results below had been looked at three times before the last fit. What was "
         "changed was decided on tasks left out in turn, not on these, but they are not quite "
         "unseen.",
         "",

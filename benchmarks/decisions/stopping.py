@@ -40,7 +40,7 @@ Rule = Callable[[Progress, np.ndarray, int], bool]
 
 
 def ours(level: float) -> Rule:
-    return lambda now, y, ahead: exceedance(now.features, [ahead], [DELTA])[0, 0] < level
+    return lambda now, y, ahead: exceedance(now, [ahead], [DELTA])[0, 0] < level
 
 
 def patience(most: int) -> Rule:

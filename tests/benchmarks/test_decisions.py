@@ -7,7 +7,7 @@ from benchmarks.decisions.learning import Curve, States
 from benchmarks.peers.suite import HELD_OUT
 
 from calibrant.decisions.gains import exceedance
-from calibrant.decisions.progress import FEATURES, progress
+from calibrant.decisions.progress import FEATURES, Progress, progress
 
 
 def test_a_law_of_the_right_form_is_found_again():
@@ -17,15 +17,22 @@ def test_a_law_of_the_right_form_is_found_again():
     table[:, 1] = 1.0
     table[0, 2:] = (-1.0, 0.3, -1.0, 0.5)
     table[3, 2] = -1.0  # the longer since the best, the less
-    above = np.array([exceedance(row, learning.TRIALS, learning.GAINS, table) for row in features])
+    above = np.array(
+        [exceedance(_at(row), learning.TRIALS, learning.GAINS, table) for row in features]
+    )
     # One uniform number per state and horizon: gains that exceed with these probabilities.
     level = rng.random((4000, learning.TRIALS.size, 1))
     count = (level < above).sum(axis=2)
     between = np.array([-1.0, 0.001, 0.005, 0.02, 0.05, 0.2, 0.5, 2.0])
-    found = learning.fit(States(features, between[count], rng.integers(0, 20, 4000).astype(str)))
-    new = rng.normal(size=len(FEATURES))
+    tasks = rng.integers(0, 20, 4000).astype(str)
+    found = learning.fit(States(features, between[count], tasks, np.ones(4000, dtype=bool)))
+    new = _at(rng.normal(size=len(FEATURES)))
     stated, true = (exceedance(new, [5, 20], [0.0, 0.1], each) for each in (found, table))
     np.testing.assert_allclose(stated, true, atol=0.05)
+
+
+def _at(features):
+    return Progress(0.0, 1.0, features, chosen=True)
 
 
 def test_no_held_out_task_is_learned_from():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 import calibrant
-from calibrant.decisions.gains import _TABLE, exceedance, expected_gains, gain_quantiles
+from calibrant.decisions.gains import TABLES, exceedance, expected_gains, gain_quantiles
 from calibrant.decisions.progress import FEATURES, progress
 
 STATES = optuna.trial.TrialState
@@ -36,14 +36,15 @@ outcomes = st.lists(
 )
 
 
-def test_the_table_has_a_row_for_each_feature():
-    assert tuple(_TABLE) == ("(constant)", *FEATURES)
+@pytest.mark.parametrize("chosen", [True, False])
+def test_a_table_has_a_row_for_each_feature(chosen):
+    assert tuple(TABLES[chosen]) == ("(constant)", *FEATURES)
 
 
-@given(outcomes, st.integers(1, 20))
+@given(outcomes, st.integers(1, 20), st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_probabilities_are_monotone_in_trials_and_gain(values, dim):
-    state = progress(np.array(values), dim).features
+def test_probabilities_are_monotone_in_trials_and_gain(values, dim, chosen):
+    state = progress(np.array(values), dim, chosen)
     p = exceedance(state, np.arange(1, 60), np.geomspace(1e-4, 20.0, 30))
     assert ((p >= 0.0) & (p <= 1.0)).all()
     assert (np.diff(p, axis=0) >= 0.0).all()
@@ -69,12 +70,15 @@ def test_the_trend_is_spearmans_correlation():
 def test_searches_of_calibrant_are_told_from_others():
     searched = calibrant.minimize(lambda p: p["x"] ** 2, {"x": (-1.0, 2.0)}, 10, seed=0)
     values = [trial.value for trial in searched.trials]
-    own, other = (calibrant.outlook(s).chance(0.0) for s in (searched, study_of(values)))
-    assert own > other
+    own, other = (calibrant.outlook(s).probability for s in (searched, study_of(values)))
+    y = np.array(values)
+    stated = [exceedance(progress(y, 1, chosen), [20], [0.1])[0, 0] for chosen in (True, False)]
+    assert [own, other] == pytest.approx(stated)
+    assert own != pytest.approx(other, rel=1e-3)
 
 
 def test_quantiles_and_mean_agree_with_draws():
-    state = progress(np.array(VALUES), 2).features
+    state = progress(np.array(VALUES), 2)
     rng = np.random.default_rng(0)
     levels = rng.random(20_000)
     draws = gain_quantiles(state, [10], levels)[0]

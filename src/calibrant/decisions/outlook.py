@@ -19,7 +19,7 @@ from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import count, number, percent
 from calibrant.decisions.gains import exceedance, expected_gains, gain_quantiles
-from calibrant.decisions.progress import progress
+from calibrant.decisions.progress import Progress, progress
 from calibrant.decisions.words import html_table
 from calibrant.studies.archive import Archive, Record
 from calibrant.studies.suggestions import signs
@@ -55,7 +55,7 @@ class Outlook:
     fan: FloatArray
     gains: FloatArray
     unit: float
-    _state: FloatArray = field(repr=False)
+    _now: Progress = field(repr=False)
 
     @property
     def best(self) -> float:
@@ -74,7 +74,7 @@ class Outlook:
         """
         validate.not_negative("delta", delta)
         trials = self.trials if trials is None else validate.at_least("trials", trials, 1)
-        return _chance(self._state, self.unit, delta, min(trials, MOST_TRIALS))
+        return _chance(self._now, delta, min(trials, MOST_TRIALS))
 
     @property
     def trials_needed(self) -> int:
@@ -140,25 +140,25 @@ def outlook(study: Study, trials: int = TRIALS, delta: float | None = None) -> O
     asked = _WORTH_HAVING * now.unit if delta is None else float(delta)
     ahead = np.arange(1, trials + 1)
     with np.errstate(over="ignore"):  # beside 1e308, a gain may be none
-        fan = now.best - now.unit * gain_quantiles(now.features, ahead, 1.0 - np.array(LEVELS))
-        gains = now.unit * expected_gains(now.features, ahead)
+        fan = now.best - now.unit * gain_quantiles(now, ahead, 1.0 - np.array(LEVELS))
+        gains = now.unit * expected_gains(now, ahead)
     return Outlook(
         so_far=sign * np.minimum.accumulate(y),
         trials=trials,
         delta=asked,
-        probability=_chance(now.features, now.unit, asked, trials),
+        probability=_chance(now, asked, trials),
         levels=np.array(LEVELS),
         fan=sign * np.maximum(fan, -np.finfo(float).max),
         gains=gains,
         unit=now.unit,
-        _state=now.features,
+        _now=now,
     )
 
 
-def _chance(features: FloatArray, unit: float, delta: float, trials: int) -> float:
+def _chance(now: Progress, delta: float, trials: int) -> float:
     # Where all outcomes are equal, nothing is known about the size of gains: any may be enough.
-    gain = delta / unit if unit > 0.0 else 0.0
-    return float(exceedance(features, [trials], [gain])[0, 0])
+    gain = delta / now.unit if now.unit > 0.0 else 0.0
+    return float(exceedance(now, [trials], [gain])[0, 0])
 
 
 def _single(study: Study) -> Study:

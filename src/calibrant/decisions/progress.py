@@ -33,7 +33,6 @@ FEATURES = (
     "equal to the best",
     "latest, rank",
     "trend of ranks",
-    "chosen by calibrant",
 )
 
 
@@ -45,11 +44,13 @@ class Progress(NamedTuple):
         unit: the interquartile range of outcomes, or their range where that is 0; 0 where all
             are equal.
         features: one number for each of ``FEATURES``.
+        chosen: whether calibrant chose the latest points.
     """
 
     best: float
     unit: float
     features: FloatArray
+    chosen: bool
 
 
 def progress(y: FloatArray, dim: int, chosen: bool = False) -> Progress:
@@ -58,8 +59,7 @@ def progress(y: FloatArray, dim: int, chosen: bool = False) -> Progress:
     Args:
         y: at least one finite outcome, to be minimised; what failed counts as the worst one.
         dim: the number of parameters.
-        chosen: whether calibrant chose the latest points; searches by other samplers, of which many
-            do not learn as fast, gain less where they look the same.
+        chosen: whether calibrant chose the latest points.
     """
     count, ordered = y.size, np.sort(y)
     best, unit = float(ordered[0]), _unit(ordered)
@@ -91,9 +91,8 @@ def progress(y: FloatArray, dim: int, chosen: bool = False) -> Progress:
         np.log(np.sum(above == 0.0)),
         np.mean(ranks[-_LATEST:]) / count,
         _trend(ranks),
-        float(chosen),
     ]
-    return Progress(best, unit, np.array(features))
+    return Progress(best, unit, np.array(features), chosen)
 
 
 def _trend(ranks: NDArray[np.intp]) -> float:
