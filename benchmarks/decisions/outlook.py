@@ -175,8 +175,8 @@ def section() -> list[str]:
         "Is it worth going on? Stated: the probability that the best value improves by at least a "
         "tenth of the interquartile range of outcomes so far. Happened: how often it did, with a "
         "95 % interval over searches. ✗ marks where the two differ by more than the 5 points that "
-        "were the goal. The results below had been looked at three times before the last fit. What was "
-        "changed was decided on tasks left out in turn, not on these, but they are not quite "
+        "were the goal. The results below had been looked at three times before the last fit. What "
+        "was changed was decided on tasks left out in turn, not on these, but they are not quite "
         "unseen.",
         "",
         f"**{_count(long)} searches of 70 trials by calibrant on {_tasks(long)} held-out tasks**",
