@@ -46,6 +46,14 @@ def check(browser, path, width, dark):
         "[...f.querySelectorAll('svg')].map(s => s.getBoundingClientRect().height).filter(h => h))"
     )
     assert all(len(shown) == 1 and shown[0] > 100 for shown in sizes)
+    # Each has marks beside its axes, and no row of a table is stretched by a text beside it.
+    assert browser.run(
+        "[...document.querySelectorAll('figure svg')].every(s => s.querySelector(':scope > "
+        "path, :scope > g:not(.axes) > circle'))"
+    )
+    heights = "[...document.querySelectorAll('table.sortable tr')].map(r => r.offsetHeight)"
+    assert max(browser.run(heights), default=0) < 60
+    return len(sizes)
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -57,9 +65,24 @@ def test_the_report_of_a_search(browser, tmp_path, width, dark):
     assert (background == "rgb(255, 255, 255)") != dark
 
 
+WITHOUT_FIGURES = {"empty", "all failed", "without parameters", "nothing to choose"}
+
+
 @pytest.mark.parametrize("kind", [kind for kind in STUDIES if kind != "searched"])
-def test_reports_of_other_studies_on_a_telephone(browser, tmp_path, kind):
-    check(browser, calibrant.report(STUDIES[kind](), tmp_path / "page.html"), 390, False)
+def test_reports_of_other_studies(browser, tmp_path, kind):
+    path = calibrant.report(STUDIES[kind](), tmp_path / "page.html")
+    for width, dark in ((390, True), (1200, False)):
+        figures = check(browser, path, width, dark)
+        assert bool(figures) == (kind not in WITHOUT_FIGURES)
+        # However long the names, the page is one to scroll through by hand.
+        assert browser.run("document.documentElement.scrollHeight") < 9_000
+
+
+@pytest.mark.slow
+def test_the_report_of_five_thousand_trials(browser, tmp_path):
+    path = calibrant.report(imported(5000), tmp_path / "page.html")
+    for width, dark in ((390, True), (1200, False)):
+        assert check(browser, path, width, dark)
 
 
 @pytest.mark.parametrize("width", [390, 1200])

@@ -12,15 +12,16 @@ import pytest
 from tests.reporting.studies import EVIL, LONG, STUDIES, imported, searched
 
 import calibrant
-from calibrant.core.words import interval
+from calibrant.core.words import interval, number
 from calibrant.reporting import everything
+from calibrant.reporting.ahead import section as ahead_section
 from calibrant.reporting.findings import findings
 from calibrant.reporting.got import rounded
-from calibrant.reporting.html import tag
+from calibrant.reporting.html import breakable, tag
 from calibrant.reporting.report import report_html
 from calibrant.studies.job import record_run
 
-VOID = {"meta", "br", "line", "rect", "circle", "path"}
+VOID = {"meta", "br", "wbr", "line", "rect", "circle", "path"}
 
 
 class Page(HTMLParser):
@@ -193,3 +194,31 @@ def test_text_is_escaped_unless_it_is_markup():
         "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#x27;&amp;</p>"
     )
     assert tag("p", tag("b", "x"), hidden=True, id=None) == "<p hidden><b>x</b></p>"
+
+
+def test_the_gain_is_over_settings_that_meet_the_constraints():
+    study = STUDIES["constrained"]()
+    first = [t for t in study.trials[:5] if all(c <= 0 for c in t.constraints.values())]
+    page = Page(report_html(study))
+    start = min(trial.value for trial in first)
+    assert min(trial.value for trial in study.trials[:5]) < start  # one that meets none is lower
+    assert f"the best of the first 5 gave {number(start)}" in page.text
+
+
+def test_a_study_without_a_name_is_called_so():
+    page = Page(report_html(imported(3, name=None)))
+    assert page.text.startswith("Study without a name")
+
+
+def test_the_whole_fan_of_the_outlook_is_on_its_axis():
+    study = imported(300)
+    ahead = calibrant.outlook(study)
+    drawn = ahead_section(findings(study)).body
+    labels = [float(text.replace(",", "")) for text in re.findall(r'"end">([-\d.,e]+)<', drawn)]
+    # The past is nearly constant; an axis for it alone would leave the fan outside.
+    assert min(labels) - ahead.best < 0.5 * (ahead.fan.min() - ahead.best) < 0
+
+
+def test_names_break_where_their_words_do():
+    assert breakable("max_leaf.nodes") == "max_<wbr>leaf.<wbr>nodes"
+    assert breakable("<b>_x") == "&lt;b&gt;_<wbr>x"

@@ -30,12 +30,14 @@ from calibrant.core.typing import FloatArray
 from calibrant.decisions.belief import NOISY
 from calibrant.forecasts.normal import Normal
 from calibrant.reporting.stream import write_stream_report
+from calibrant.studies.job import record_run
 from calibrant.studies.minimize import open_study, suggest
 from calibrant.studies.runner import run
 from calibrant.studies.space_text import parse_space
 
 TITLE = "Boosted trees on the diabetes data: cross-validated RMSE"
 TRIALS = 40
+_SEED = 0
 
 _LAGS = (1, 2, 52, 53)  # the last two weeks, and two weeks of a year ago
 _TRAINING_WEEKS = 520
@@ -78,7 +80,8 @@ def _stream_demo(report: Path) -> None:
 def _tuning_demo(report: Path) -> None:
     objective, space = boosted_trees(), tree_settings()
     console.print(TITLE)
-    study = open_study(space, None, "demo", "minimize", seed=0)
+    study = open_study(space, None, "demo", "minimize", seed=_SEED)
+    record_run(study, seed=_SEED)
     study.set_user_attr(NOISY, False)  # the folds are the same for all settings
     with live_table(study, TRIALS, console) as listener:
         run(study, lambda trial: objective(suggest(trial, space)), TRIALS, listener=listener)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,13 +12,14 @@ from calibrant.decisions.outlook import Outlook, outlook
 from calibrant.decisions.suggest import Proposal, suggest
 from calibrant.decisions.words import setting_text
 from calibrant.reporting.findings import Findings
-from calibrant.reporting.html import Html, join, table, tag
+from calibrant.reporting.html import Html, breakable, join, table, tag
 from calibrant.reporting.page import Section, copyable, folded, lead, paragraphs, scrolling
 from calibrant.reporting.svg import Axis, Plot, Size, figure, within
 from calibrant.search.defaults import N_STARTUP_TRIALS
 
 _SUGGESTED = 3  # settings that are listed
 _WORTH = 0.5, 0.1  # probabilities of an improvement: above it is likely, below it hardly comes
+_PAST = 3  # what is drawn of the past, as a multiple of the trials ahead
 _MANY = 2000  # outcomes, above which suggestions take longer than a page should
 
 
@@ -79,20 +81,23 @@ def _facts(ahead: Outlook) -> Html:
 
 def _fan(found: Findings, ahead: Outlook) -> Html:
     """Draw the best so far, and how it is expected to go on."""
-    past = np.arange(1, ahead.finished + 1)
+    first = max(1, ahead.finished - _PAST * ahead.trials)
+    past, so_far = np.arange(first, ahead.finished + 1), ahead.so_far[first - 1 :]
     future = np.arange(ahead.finished, ahead.finished + ahead.trials + 1)
     start = np.full((1, ahead.levels.size), ahead.best)
     fan = np.concatenate([start, ahead.fan])
-    shown = np.concatenate([ahead.so_far[-max(ahead.finished // 2, 10) :], fan[:, 0], fan[:, -1]])
-    low, high = within(shown)
+    # The whole fan, and what is not far beyond it of the second half of the past.
+    low, high = within(so_far[-max(so_far.size // 2, 10) :])
+    margin = 0.06 * float(np.ptp(fan))
+    low, high = min(low, float(fan.min()) - margin), max(high, float(fan.max()) + margin)
     at = {p: column for column, p in enumerate(ahead.levels.tolist())}
-    x = Axis(1.0, float(future[-1]), "trials finished", whole=True)
+    x = Axis(float(first), float(future[-1]), "trials finished", whole=True)
 
     def draw(size: Size) -> Plot:
         plot = Plot(size, x, Axis(low, high, "best value"))
         for outer in ((0.05, 0.95), (0.1, 0.9), (0.25, 0.75)):
             plot.band(future, fan[:, at[outer[0]]], fan[:, at[outer[1]]], "l2")
-        plot.steps(past, ahead.so_far, "")
+        plot.steps(past, so_far, "")
         plot.line(future, fan[:, at[0.5]], "accent")
         rise = 8.0 if found.maximised[0] else -16.0
         plot.label(x.high, float(fan[-1, at[0.5]]), "median", "accent", "end", rise)
@@ -129,10 +134,13 @@ def _suggestions(found: Findings) -> Html:
     except ValueError:  # all settings have been tried
         return paragraphs("All settings of the space have been tried.")
     names = [name for name in found.names if any(name in p.params for p in proposals)]
-    head = [*([] if not found.single else ["80 % forecast", "improves"]), *map(shortened, names)]
-    rows = [[str(k), *_forecast(p, found.single), *(_value(p, name) for name in names)]
-            for k, p in enumerate(proposals, 1)]  # fmt: skip
-    listed = scrolling(table(["", *head], rows, class_="nowrap"), "The next settings")
+    # A column each: three fit on a telephone, however many parameters there are.
+    head = ["", *(f"setting {k}" for k in range(1, len(proposals) + 1))]
+    rows: list[list[str]] = [
+        [breakable(shortened(name)), *(_value(p, name) for p in proposals)] for name in names
+    ]
+    rows += _forecasts(proposals) if found.single else []
+    listed = scrolling(table(head, rows, class_="settings"), "The next settings")
     settings = "\n".join(repr(p.params) for p in proposals)
     return join(
         [
@@ -144,14 +152,18 @@ def _suggestions(found: Findings) -> Html:
     )
 
 
-def _forecast(proposal: Proposal, single: bool) -> list[str]:
-    if not single:
-        return []
-    assert proposal.interval is not None
-    assert proposal.improves is not None
-    return [interval(*proposal.interval), percent(proposal.improves)]
+def _forecasts(proposals: Sequence[Proposal]) -> list[list[str]]:
+    rows = [["80 % forecast"], ["improves with"]]
+    for proposal in proposals:
+        assert proposal.interval is not None
+        assert proposal.improves is not None
+        rows[0].append(interval(*proposal.interval))
+        rows[1].append(percent(proposal.improves))
+    return rows
 
 
-def _value(proposal: Proposal, name: str) -> str:
+def _value(proposal: Proposal, name: str) -> Html:
     value = proposal.params.get(name, "")
-    return number(value) if isinstance(value, float) else shortened(str(value))
+    if isinstance(value, float):
+        return tag("span", number(value), class_="whole")  # not broken at the sign of an exponent
+    return breakable(shortened(str(value)))

@@ -112,7 +112,9 @@ def _cells(
         remark = ": ".join(part for part in (state, row.reason) if part)
         if row.state == "failed":
             remark = f"failed: {remark}"
-        cells.append(tag("td", shortened(remark, 200), class_="words"))
+        cells.append(
+            tag("td", shortened(remark, 200), class_="words", title=shortened(remark, 200))
+        )
     return cells
 
 

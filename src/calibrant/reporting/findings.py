@@ -14,6 +14,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.core.typing import FloatArray
+from calibrant.core.words import shortened
 from calibrant.decisions.belief import StudyBelief, believe
 from calibrant.decisions.recommend import recommend_of
 from calibrant.decisions.recommendation import Recommendation
@@ -24,6 +25,8 @@ from calibrant.studies.review import Review, review
 from calibrant.studies.runner import ERROR_KEY
 from calibrant.studies.shown import COVERAGE, interval_shown
 from calibrant.studies.space import union
+
+_UNNAMED = "no-name-"  # how Optuna begins the names that it makes up
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,7 @@ def findings(study: Study, title: str | None = None) -> Findings:
     advice = recommend_of(belief) if belief is not None and single else None
     return Findings(
         study=study,
-        title=title or f"Study {study.study_name}",
+        title=title or _title(study.study_name),
         rows=rows,
         names=tuple(names),
         distributions=distributions,
@@ -145,6 +148,11 @@ def findings(study: Study, title: str | None = None) -> Findings:
         recommendation=advice if isinstance(advice, Recommendation) else None,
         job=job_of(study),
     )
+
+
+def _title(name: str) -> str:
+    unnamed = name.startswith(_UNNAMED)
+    return "Study without a name" if unnamed else f"Study {shortened(name, 80)}"
 
 
 def _values(trial: FrozenTrial) -> tuple[float, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from calibrant.core.words import count, interval, number, percent, resolved, sho
 from calibrant.decisions.recommendation import Recommendation
 from calibrant.reporting import over_trials
 from calibrant.reporting.findings import Findings, Row
-from calibrant.reporting.html import Html, join, table, tag
+from calibrant.reporting.html import Html, breakable, join, table, tag
 from calibrant.reporting.page import Section, copyable, folded, lead, paragraphs, scrolling
 from calibrant.reporting.svg import Axis, Plot, Size, figure, within
 from calibrant.studies.optuna_private import contains
@@ -150,15 +151,16 @@ def _gain(found: Findings) -> str:
     assert review is not None
     if review.values.size <= _START:
         return ""
-    first = review.values[:_START]
-    start = float(first.max() if found.maximised[0] else first.min())
+    start = float(review.best_so_far[_START - 1])
+    if math.isnan(start):  # none of them met the constraints
+        return ""
     return f"the best of the first {_START} gave {number(start)}"
 
 
 def _setting(found: Findings, params: Mapping[str, Any]) -> Html:
     if not params:
         return paragraphs("The study has no parameters.")
-    rows = [(shortened(name), _value(value)) for name, value in params.items()]
+    rows = [(breakable(shortened(name)), _value(value)) for name, value in params.items()]
     listed = scrolling(table(["parameter", "value"], rows, class_="settings"), "The setting")
     return join([listed, copyable("setting", _as_command(found, params))])
 

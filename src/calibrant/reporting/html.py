@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable
 
-_VOID = frozenset({"br", "meta", "line", "rect", "circle", "path"})  # elements without an end tag
+_VOID = frozenset(
+    {"br", "wbr", "meta", "line", "rect", "circle", "path"}
+)  # elements without an end tag
 _SVG = frozenset({"line", "rect", "circle", "path"})  # of these, those that SVG closes by a slash
 
 
@@ -46,6 +49,11 @@ def tag(name: str, /, *children: str, **attributes: str | float | bool | None) -
     if name in _VOID:
         return Html(f"<{opening}{'/' if name in _SVG else ''}>")
     return Html(f"<{opening}>{join(children)}</{name}>")
+
+
+def breakable(name: str) -> Html:
+    """Return a name that may go on in the next line after an underscore, a dot or a hyphen."""
+    return Html(re.sub(r"(?<=[_.-])(?=[^_.-])", "<wbr>", text(name)))
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]], **attributes: str | bool) -> Html:

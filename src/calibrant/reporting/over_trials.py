@@ -13,6 +13,8 @@ from calibrant.reporting.findings import Findings, Row
 from calibrant.reporting.html import Html, join, tag
 from calibrant.reporting.svg import Axis, Plot, Size, figure, within
 
+_MANY = 1000  # dots, above which they are drawn small
+
 
 def progress(found: Findings) -> Html:
     """Draw each outcome, and the best so far."""
@@ -26,7 +28,13 @@ def progress(found: Findings) -> Html:
 
     def draw(size: Size) -> Plot:
         plot = Plot(size, x, y)
-        plot.dots(numbers[order], values[order], "quiet", [tips[k] for k in order], _width(size))
+        plot.dots(
+            numbers[order],
+            values[order],
+            "quiet",
+            [tips[k] for k in order],
+            _width(size, values.size),
+        )
         ends = np.append(numbers, x.high), np.append(review.best_so_far, review.best_so_far[-1])
         plot.steps(*ends, "accent")
         best = float(review.best_so_far[-1])
@@ -67,7 +75,7 @@ def forecasts(found: Findings) -> Html:
         for inside, kind in ((True, ""), (False, "out")):
             those = held == inside
             dots = numbers[those], review.outcomes[those]
-            plot.dots(*dots, kind, tips[those].tolist(), _width(size))
+            plot.dots(*dots, kind, tips[those].tolist(), _width(size, held.size))
         return plot
 
     described = (
@@ -114,5 +122,7 @@ def _beyond(values: FloatArray, y: Axis) -> str:
     )
 
 
-def _width(size: Size) -> float:
-    return 6.0 if size.width > 500 else 5.0
+def _width(size: Size, dots: int) -> float:
+    """Return the width of a dot: thousands of wide ones would be one spot."""
+    wide = 6.0 if size.width > 500 else 5.0
+    return wide if dots <= _MANY else wide / 3

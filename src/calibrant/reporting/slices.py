@@ -12,7 +12,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import number, percent, shortened
 from calibrant.decisions.belief import Quantity, StudyBelief
-from calibrant.reporting.html import Html, tag
+from calibrant.reporting.html import Html, breakable, tag
 from calibrant.reporting.svg import SMALL, SQUARE_NARROW, SQUARE_WIDE, Axis, Plot, Size, figure
 from calibrant.studies.shown import COVERAGE
 
@@ -50,7 +50,11 @@ def importance_figure(shares: dict[str, float]) -> Html:
             tag("rect", x=0, y=0, width=f"{length:.1f}", height=10, class_="fill solid"),
             viewBox="0 0 100 10", preserveAspectRatio="none", aria_hidden="true",
         )  # fmt: skip
-        rows += [tag("span", shortened(name, 40)), bar, tag("span", percent(min(share, 1.0)))]
+        rows += [
+            tag("span", breakable(shortened(name, 40))),
+            bar,
+            tag("span", percent(min(share, 1.0))),
+        ]
     return tag("div", *rows, class_="share")
 
 

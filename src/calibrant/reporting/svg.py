@@ -91,7 +91,7 @@ class Axis:
 
     def _log_ticks(self, most: int) -> list[float]:
         first, last = math.log10(self.low), math.log10(self.high)
-        if last - first < 1.5:
+        if last - first < 0.7:  # a factor of five: nearly as a plain axis
             return [v for v in _ticks(self.low, self.high, most, self.whole) if v > 0]
         powers = range(math.ceil(first - 1e-9), math.floor(last + 1e-9) + 1)
         if len(powers) < 3:
@@ -225,7 +225,7 @@ class Plot:
                 tag("text", words, x=_short(self.left - 6), y=_short(up + 4), text_anchor="end")
             )
         room = end - self.left
-        ticks = self.x.ticks(max(2, int(room / 70)))
+        ticks = self.x.ticks(max(2, int(room / 60)))
         widest = max((len(words) for _, words in ticks), default=1) * _CHARACTER + 10
         if widest * len(ticks) > room:  # long names, or many digits
             ticks = ticks[:: math.ceil(widest * len(ticks) / room)]

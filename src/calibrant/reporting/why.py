@@ -67,7 +67,7 @@ def _constraints(found: Findings) -> Html:
         met_words = f"{met} of {len(limits)}, {percent(met / len(limits))}"
         rows.append((shortened(name), met_words, number(min(limits)), number(max(limits))))
     head = ["constraint (met at 0 and below)", "met", "lowest", "highest"]
-    listed = scrolling(table(head, rows), "Constraints")
+    listed = scrolling(table(head, rows, class_="nowrap"), "Constraints")
     return join([tag("h3", "Constraints"), listed])
 
 
