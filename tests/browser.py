@@ -31,6 +31,25 @@ FLAGS = [
 ]
 
 
+# Pairs of texts that cover each other: in the flow of a page, and on the axes of a drawing.
+_COVERED = """
+const covered = (elements) => {
+  const boxes = elements.map(e => [e, e.getBoundingClientRect()]).filter(([, b]) => b.width);
+  return boxes.flatMap(([e, a], i) => boxes.slice(i + 1).filter(([f, b]) =>
+    !e.contains(f) && !f.contains(e) &&
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+    Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2
+  ).map(([f]) => `${e.textContent.slice(0, 40)} | ${f.textContent.slice(0, 40)}`));
+};
+const all = (selector, where = document) => [...where.querySelectorAll(selector)];
+const hidden = ".tall, table, details:not([open]) > :not(summary)";
+const flow = all(FLOW);
+[...covered(flow.filter(e => e.offsetParent && !e.closest(hidden))),
+ ...all("svg").flatMap(svg => covered(all(".axes text", svg)))]
+"""
+_FLOW = "h1, h2, h3, p, dt, dd, figcaption, pre, button, summary"
+
+
 def find():
     """Return the path of a Chromium, or None."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
@@ -130,6 +149,17 @@ class Browser:
         )
         assert "exceptionDetails" not in told, told
         return told["result"].get("value")
+
+    def covered(self, flow=_FLOW):
+        """Return pairs of texts that lie on each other, among elements in the flow of the page."""
+        return self.run(f"{{{_COVERED.replace('FLOW', json.dumps(flow))}}}")
+
+    def wait(self, script, timeout=30):
+        """Run a piece of JavaScript until its value is true; a page may draw itself late."""
+        deadline = time.monotonic() + timeout
+        while not self.run(script):
+            assert time.monotonic() < deadline, f"still not true: {script}"
+            time.sleep(0.2)
 
     def screenshot(self, path, whole=True):
         """Save a picture of the page, or of what is on the screen of it."""

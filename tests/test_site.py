@@ -40,8 +40,10 @@ def test_every_command_and_public_name_has_its_place(site):
     assert missing == []
 
 
-@pytest.mark.skipif(find() is None, reason="needs Chromium or Chrome on the PATH")
-def test_pages_open_in_a_browser(site):
+@pytest.fixture(scope="module")
+def home(site):
+    """The address at which the site is served."""
+
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *arguments):
             pass
@@ -50,17 +52,26 @@ def test_pages_open_in_a_browser(site):
         ("localhost", 0), functools.partial(Quiet, directory=str(site))
     )
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    home = f"http://localhost:{server.server_port}/"
-    try:
-        with Browser() as browser:
-            for page in sorted(site.rglob("*.html")):
-                for width in (390, 1200):
-                    visit = browser.open(
-                        home + str(page.relative_to(site)), width, dark=width < 600
-                    )
-                    assert visit.complaints == []
-                    assert all(url.startswith((home, "blob:", "data:")) for url in visit.requests)
-                    assert browser.run("document.documentElement.scrollWidth") <= width
-    finally:
-        server.shutdown()
-        server.server_close()
+    yield f"http://localhost:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.skipif(find() is None, reason="needs Chromium or Chrome on the PATH")
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1200])
+def test_pages_open_in_a_browser(site, home, width, dark):
+    texts = ", ".join(
+        f".md-content {kind}" for kind in ("h1", "h2", "h3", "p", "pre", "table", "img")
+    )
+    with Browser() as browser:
+        for page in sorted(site.rglob("*.html")):
+            visit = browser.open(home + str(page.relative_to(site)), width, dark=dark)
+            assert visit.complaints == [], page
+            assert all(url.startswith((home, "blob:", "data:")) for url in visit.requests), page
+            assert browser.run("document.documentElement.scrollWidth") <= width, page
+            assert browser.covered(texts) == [], page
+            drawn = "[...document.images].every(i => i.complete && i.naturalWidth)"
+            assert browser.run(drawn), page
+            background = "getComputedStyle(document.body).backgroundColor"
+            assert (browser.run(background) == "rgb(255, 255, 255)") != dark, page

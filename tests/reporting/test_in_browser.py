@@ -10,23 +10,6 @@ from calibrant.reporting.stream import write_stream_report
 
 pytestmark = pytest.mark.skipif(find() is None, reason="needs Chromium or Chrome on the PATH")
 
-# Pairs of texts that cover each other: in the flow of the page, and on the axes of a drawing.
-COVERED = """
-const covered = (elements) => {
-  const boxes = elements.map(e => [e, e.getBoundingClientRect()]).filter(([, b]) => b.width);
-  return boxes.flatMap(([e, a], i) => boxes.slice(i + 1).filter(([f, b]) =>
-    !e.contains(f) && !f.contains(e) &&
-    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
-    Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2
-  ).map(([f]) => `${e.textContent.slice(0, 40)} | ${f.textContent.slice(0, 40)}`));
-};
-const all = (selector, where = document) => [...where.querySelectorAll(selector)];
-const hidden = ".tall, table, details:not([open]) > :not(summary)";
-const flow = all("h1, h2, h3, p, dt, dd, figcaption, pre, button, summary");
-[...covered(flow.filter(e => e.offsetParent && !e.closest(hidden))),
- ...all("svg").flatMap(svg => covered(all(".axes text", svg)))]
-"""
-
 
 @pytest.fixture(scope="module")
 def browser():
@@ -39,7 +22,7 @@ def check(browser, path, width, dark):
     assert visit.complaints == []
     assert visit.requests == []
     assert browser.run("document.documentElement.scrollWidth") <= width
-    assert browser.run(f"{{{COVERED}}}") == []
+    assert browser.covered() == []
     # One of the two drawings of a figure is shown, at a size that can be read.
     sizes = browser.run(
         "[...document.querySelectorAll('figure')].filter(f => f.offsetParent).map(f => "

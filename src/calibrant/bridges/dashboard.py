@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,11 +16,12 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from calibrant.core.words import count, number
-from calibrant.decisions.outlook import outlook
 from calibrant.reporting.findings import Findings, findings
 from calibrant.studies.shown import COVERAGE
 
 _EVERY = 5  # trials after which what is published is made anew: it takes about a second
+_GREY = "#808890"  # legible on white and on black
+_FAINT = "rgba(128, 136, 144, 0.25)"
 
 _SERVE = (
     "import sys; from optuna_dashboard import run_server; "
@@ -70,11 +71,9 @@ def note(found: Findings) -> str:
 
 
 def _ahead(found: Findings) -> list[str]:
-    if not found.single:
+    if found.outlook is None:
         return []
-    with suppress(ValueError):  # too few trials
-        return ["## What next?", *map(_escaped, outlook(found.study).sentences()[1:])]
-    return []
+    return ["## What next?", *map(_escaped, found.outlook.sentences()[1:])]
 
 
 def _escaped(text: str) -> str:
@@ -87,16 +86,44 @@ def _escaped(text: str) -> str:
 def _figures(found: Findings) -> dict[str, Any]:
     from calibrant.evaluation import figures  # loads plotly
 
+    drawn = {}
     review = found.review
-    if review is None or not review.held.size:
-        return {}
-    ends = {"raw": (review.raw_low, review.raw_high), "calibrated": (review.low, review.high)}
-    held = {"raw": review.raw_held, "calibrated": review.held}
-    return {
-        "intervals": figures.intervals(review.outcomes, ends, review.forecast_numbers),
-        "reliability": figures.reliability({"raw": review.raw_pits, "calibrated": review.pits}),
-        "coverage": figures.coverage_over_time(held, COVERAGE),
-    }
+    if review is not None and review.held.size:
+        ends = {"raw": (review.raw_low, review.raw_high), "calibrated": (review.low, review.high)}
+        held = {"raw": review.raw_held, "calibrated": review.held}
+        pits = {"raw": review.raw_pits, "calibrated": review.pits}
+        drawn = {
+            "intervals": (
+                "80 % intervals and outcomes",
+                figures.intervals(review.outcomes, ends, review.forecast_numbers),
+            ),
+            "coverage": (
+                "Share of 80 % intervals that held",
+                figures.coverage_over_time(held, COVERAGE),
+            ),
+            "reliability": ("Reliability at every level", figures.reliability(pits)),
+        }
+    if found.outlook is not None:
+        drawn["outlook"] = ("What more trials would bring", found.outlook.figure())
+    return {name: _on_a_card(figure, title) for name, (title, figure) in drawn.items()}
+
+
+def _on_a_card(figure: Any, title: str) -> Any:
+    """Return a figure that can be read on the dashboard's light cards and on its dark ones."""
+    figure.update_layout(
+        title={"text": title, "font": {"size": 16}, "yref": "paper", "y": 1.0, "yanchor": "bottom",
+               "pad": {"b": 12}},
+        paper_bgcolor="rgba(0, 0, 0, 0)",
+        plot_bgcolor="rgba(0, 0, 0, 0)",
+        font={"color": _GREY, "size": 12},
+        legend={"y": -0.22, "yanchor": "top"},
+        margin={"t": 80, "b": 90},  # above is room for plotly's buttons
+        modebar={"bgcolor": "rgba(0, 0, 0, 0)", "color": _FAINT, "activecolor": _GREY},
+    )  # fmt: skip
+    figure.update_xaxes(gridcolor=_FAINT, zerolinecolor=_FAINT)
+    figure.update_yaxes(gridcolor=_FAINT, zerolinecolor=_FAINT)
+    figure.update_traces(marker={"color": _GREY}, selector={"name": "inside"})
+    return figure
 
 
 def publisher(every: int = _EVERY) -> Callable[[Study, FrozenTrial], None]:

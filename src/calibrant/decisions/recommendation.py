@@ -85,8 +85,12 @@ class Recommendation:
     def sentences(self) -> list[str]:
         """Return the recommendation in words."""
         best = self.candidates[0]
+        use = f"Use {setting_text(best.params)}."
+        low, high = best.interval
+        if low == high:  # it is known what it gives, and another evaluation would tell nothing
+            return [f"{use} It gives {number(best.value)}.", self.reason, *self.warnings]
         said = [
-            f"Use {setting_text(best.params)}.",
+            use,
             f"On average it gives {number(best.value)} "
             f"({percent(COVERAGE)} interval {interval(*best.interval)}). It is the best of the "
             f"settings tried with probability {percent(best.probability_best)}; the best of them "

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from calibrant.core.words import count, interval, number, percent, shortened
-from calibrant.decisions.outlook import Outlook, outlook
+from calibrant.decisions.outlook import Outlook
 from calibrant.decisions.suggest import Proposal, suggest
 from calibrant.decisions.words import setting_text
 from calibrant.reporting.findings import Findings
@@ -32,7 +32,7 @@ def _body(found: Findings) -> Html:
     parts = []
     if coming := found.in_state("running", "waiting"):
         parts.append(paragraphs(f"{count(len(coming), 'trial')} still to come."))
-    ahead = _outlook(found)
+    ahead = found.outlook
     if ahead is not None:
         parts += [_judgement(ahead), _facts(ahead), _fan(found, ahead)]
     parts += [_repeat(found), _suggestions(found)]
@@ -41,15 +41,6 @@ def _body(found: Findings) -> Html:
         parts.append(copyable("again", shlex.join(found.job.command)))
     said = join(parts)
     return said or paragraphs("Evaluate a few settings first: five are enough for an outlook.")
-
-
-def _outlook(found: Findings) -> Outlook | None:
-    if not found.single:
-        return None
-    try:
-        return outlook(found.study)
-    except ValueError:  # too few trials, or none that meets the constraints
-        return None
 
 
 def _judgement(ahead: Outlook) -> Html:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from optuna.trial import FrozenTrial, TrialState
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import shortened
 from calibrant.decisions.belief import StudyBelief, believe
+from calibrant.decisions.outlook import Outlook, outlook
 from calibrant.decisions.recommend import recommend_of
 from calibrant.decisions.recommendation import Recommendation
 from calibrant.evaluation.verdict import Verdict, verdict
@@ -105,6 +107,16 @@ class Findings:
     def single(self) -> bool:
         """Whether there is one objective."""
         return len(self.maximised) == 1
+
+    @cached_property
+    def outlook(self) -> Outlook | None:
+        """What more trials would bring; None of several objectives, or of too few trials."""
+        if not self.single:
+            return None
+        try:
+            return outlook(self.study)
+        except ValueError:  # too few trials, or none that meets the constraints
+            return None
 
     def point(self, params: Mapping[str, Any]) -> FloatArray:
         """Return a setting as a point of the belief's cube, also outside the ranges of today."""
