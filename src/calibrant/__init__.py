@@ -65,10 +65,12 @@ _HOMES = {
     "Proposal": "decisions",
     "explain": "decisions",
     "StopWhen": "decisions",
+    "contour": "decisions",
     "forecast": "decisions",
     "importance": "decisions",
     "outlook": "decisions",
     "recommend": "decisions",
+    "slices": "decisions",
     "suggest": "decisions",
     "report": "reporting",
     # studies
@@ -105,11 +107,13 @@ if TYPE_CHECKING:  # the same table for type checkers; a test holds the two toge
     from calibrant.decisions import Outlook as Outlook
     from calibrant.decisions import Proposal as Proposal
     from calibrant.decisions import StopWhen as StopWhen
+    from calibrant.decisions import contour as contour
     from calibrant.decisions import explain as explain
     from calibrant.decisions import forecast as forecast
     from calibrant.decisions import importance as importance
     from calibrant.decisions import outlook as outlook
     from calibrant.decisions import recommend as recommend
+    from calibrant.decisions import slices as slices
     from calibrant.decisions import suggest as suggest
     from calibrant.evaluation import Replay as Replay
     from calibrant.evaluation import figures as figures

@@ -132,3 +132,40 @@ def test_promises_shows_the_share_that_happened_in_each_bin():
     assert chance.error_y.array[0] == pytest.approx(1.96 * np.sqrt(0.2 * 0.8 / 50))
     with pytest.raises(ValueError, match="One outcome per statement"):
         figures.promises([0.5], [True, False])
+
+
+def test_slices_draw_a_band_a_parameter_and_mark_the_setting():
+    x = np.linspace(1.0, 100.0, 20)
+    bands = {
+        "lr": (x, x - 1.0, x, x + 2.0),
+        "act": (["relu", "tanh"], [0.0, 1.0], [1.0, 2.0], [2.0, 4.0]),
+    }
+    figure = figures.slices(bands, here={"lr": (10.0, 10.0), "act": ("relu", 1.0)}, log=["lr"])
+    low, high, median, here, choices, relu = figure.data
+    np.testing.assert_array_equal(low.y, x - 1.0)
+    np.testing.assert_array_equal(high.y, x + 2.0)
+    assert high.fill == "tonexty"
+    np.testing.assert_array_equal(median.y, x)
+    assert (here.x[0], relu.x[0]) == (10.0, "relu")
+    assert list(choices.error_y.array) == [1.0, 2.0]
+    assert list(choices.error_y.arrayminus) == [1.0, 1.0]
+    assert (figure.layout.xaxis.type, figure.layout.xaxis2.type) == ("log", None)
+    assert sum(bool(t.showlegend) for t in figure.data if t.name == "median") == 1
+    with pytest.raises(ValueError, match="`lr` must have a lower end"):
+        figures.slices({"lr": (x, x[1:], x, x)})
+
+
+def test_a_contour_draws_the_better_the_darker():
+    x, y = np.arange(3.0), np.arange(2.0)
+    z = x[:, None] + y
+    low = figures.contour(x, y, z, ("a", "b"), points=([1.0], [0.0]), here=(2.0, 1.0))
+    surface, evaluated, here = low.data
+    np.testing.assert_array_equal(surface.z, z.T)
+    assert surface.reversescale
+    assert (evaluated.x[0], here.y[0]) == (1.0, 1.0)
+    assert low.layout.xaxis.title.text == "a"
+    high = figures.contour(x, y, z, maximise=True, log=(False, True))
+    assert not high.data[0].reversescale
+    assert high.layout.yaxis.type == "log"
+    with pytest.raises(ValueError, match="shape"):
+        figures.contour(x, y, z.T)

@@ -14,12 +14,14 @@ from calibrant.decisions.outlook import Outlook, outlook
 from calibrant.decisions.pruning import CalibratedPruner
 from calibrant.decisions.recommend import recommend
 from calibrant.decisions.recommendation import Candidate, Front, Recommendation
+from calibrant.decisions.slices import Contour, Slice, Slices, contour, slices
 from calibrant.decisions.stopping import StopWhen
 from calibrant.decisions.suggest import Proposal, suggest
 
 __all__ = [
     "CalibratedPruner",
     "Candidate",
+    "Contour",
     "Explanation",
     "Front",
     "Outcomes",
@@ -28,13 +30,17 @@ __all__ = [
     "Quantity",
     "Recommendation",
     "SettingForecast",
+    "Slice",
+    "Slices",
     "StopWhen",
     "StudyBelief",
     "believe",
+    "contour",
     "explain",
     "forecast",
     "importance",
     "outlook",
     "recommend",
+    "slices",
     "suggest",
 ]

@@ -6,10 +6,11 @@ from collections import Counter
 
 from calibrant.core.words import count, number, percent, shortened
 from calibrant.decisions.importance import importance_of
+from calibrant.decisions.slices import contour_of, slices_of
 from calibrant.reporting.findings import Findings
 from calibrant.reporting.html import Html, join, table, tag
 from calibrant.reporting.page import Section, paragraphs, scrolling
-from calibrant.reporting.slices import contour_figure, importance_figure, slices, slices_figure
+from calibrant.reporting.slices import contour_figure, importance_figure, slices_figure
 from calibrant.studies.shown import COVERAGE
 
 _ENOUGH = 4  # outcomes before a model says anything
@@ -45,13 +46,13 @@ def _model(found: Findings) -> Html:
             f"the line is the median, the band the calibrated {percent(COVERAGE)} interval of a "
             "new evaluation."
         ),
-        slices_figure(slices(belief, quantity, x, names)),
+        slices_figure(slices_of(belief, quantity, x, names)),
     ]
     exist = [name for name in names if name in belief.space.internal(x)]
     if len(exist) > 1:
         parts += [
             tag("h3", "What if I change two?"),
-            contour_figure(belief, quantity, x, *exist[:2]),
+            contour_figure(contour_of(belief, quantity, x, *exist[:2])),
         ]
     return join(parts)
 
