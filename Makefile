@@ -145,7 +145,8 @@ docs: $(VENV)/.docs-installed  ## build the documentation site into site/; warni
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 figures: $(VENV)/.figures-installed  ## redraw the pictures of README and docs (needs Chrome or Chromium)
-	$(BIN)/python docs/draw.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/draw.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.forrester.animate
 
 clean:
 	rm -rf $(VENV) .venv-bench .venv-speed .venv-peers .venv-torch .venv-lowest dist build site report.html

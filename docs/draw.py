@@ -1,5 +1,11 @@
-"""Draw the pictures of the README: `make figures`. Needs Chrome or Chromium for the PNG export."""
+"""Draw the pictures of the README and of the documents: `make figures`. Needs Chrome or Chromium.
 
+The gallery's pictures are drawn by its own code: a block that makes a `figure` is followed by its
+picture. The README's picture leaves a record beside it, from which a test takes its figures.
+"""
+
+import json
+import re
 from pathlib import Path
 
 import calibrant
@@ -7,18 +13,44 @@ from calibrant import figures
 from calibrant.cli.demo import TRIALS, boosted_trees, co2_stream, tree_settings
 
 HERE = Path(__file__).parent
+WIDTHS = {"slices": 900, "intervals": 900, "ribbon": 900}  # in pixels
+_BLOCK = re.compile(r"```python\n(.*?)```\s*(?:!\[[^\]]*\]\((gallery/\w+\.png)\))?", re.DOTALL)
 
 
 def main() -> None:
-    """Run both demos, and save the intervals of one and the reliability diagram of the other."""
+    """Draw all of them."""
+    draw_demo()
+    draw_stream()
+    for picture, figure in gallery():
+        path = HERE / picture
+        path.parent.mkdir(exist_ok=True)
+        figure.update_layout(width=WIDTHS.get(path.stem, 620), height=figure.layout.height or 400)
+        figure.write_image(path, scale=1.5)
+        print(picture)
+
+
+def gallery():
+    """Run the gallery's code, and yield each picture with its figure."""
+    names = {"__name__": "gallery"}
+    for code, picture in _BLOCK.findall((HERE / "gallery.md").read_text(encoding="utf-8")):
+        exec(code, names)  # noqa: S102 - our own page
+        if picture:
+            yield picture, names.pop("figure")
+
+
+def draw_stream() -> None:
+    """Draw how reliable the stream demo's forecasts are."""
     stream = co2_stream()
     result = calibrant.replay(stream.forecast, stream.y, calibrant.ChainRecalibrator())
     figure = figures.reliability(
         {"fitted once, used for 34 years": result.raw_pits, "recalibrated online": result.pits}
     )
     figure.update_layout(width=620, height=560)
-    figure.write_image(HERE / "reliability.png", scale=2)
+    figure.write_image(HERE / "reliability.png", scale=1.5)
 
+
+def draw_demo() -> None:
+    """Draw the intervals of the tuning demo, and keep what was drawn."""
     study = calibrant.minimize(boosted_trees(), tree_settings(), TRIALS, seed=0)
     found = calibrant.review(study)
     figure = figures.intervals(
@@ -27,7 +59,18 @@ def main() -> None:
         found.forecast_numbers,
     )
     figure.update_layout(width=900, height=420, yaxis_title="cross-validated RMSE")
-    figure.write_image(HERE / "forecasts.png", scale=2)
+    figure.write_image(HERE / "forecasts.png", scale=1.5)
+    columns = {
+        "trial": found.forecast_numbers,
+        "outcome": found.outcomes.tolist(),
+        "raw_low": found.raw_low.tolist(),
+        "raw_high": found.raw_high.tolist(),
+        "low": found.low.tolist(),
+        "high": found.high.tolist(),
+    }
+    rows = zip(*columns.values(), strict=True)
+    lines = [json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows]
+    (HERE / "forecasts.jsonl").write_text("".join(lines), encoding="utf-8")
     print(f"raw {found.raw_held.mean():.0%}, calibrated {found.held.mean():.0%}")
 
 

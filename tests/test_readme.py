@@ -1,5 +1,6 @@
 """The README: short, and every figure in it is one that a benchmark page prints."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -118,6 +119,19 @@ def test_the_intervals_held_as_the_benchmark_says():
             own[row[0]] = [round(float(row[k].split("%")[0])) for k in (2, 3)]
     assert f"held {own['1'][0]} % of the time, the calibrated ones {own['1'][1]} %;" in prose()
     assert f"16 evaluations at a time {own['16'][0]} % and {own['16'][1]} %" in prose()
+
+
+def test_the_picture_shows_what_its_caption_says():
+    """The record beside the picture is written when it is drawn: `make figures`."""
+    lines = (ROOT / "docs" / "forecasts.jsonl").read_text(encoding="utf-8").splitlines()
+    drawn = [json.loads(line) for line in lines]
+    raw = sum(row["raw_low"] <= row["outcome"] <= row["raw_high"] for row in drawn) / len(drawn)
+    held = sum(row["low"] <= row["outcome"] <= row["high"] for row in drawn) / len(drawn)
+    assert (
+        f"Of these {len(drawn)} outcomes the model's own intervals held {100 * raw:.0f} %, the "
+        f"calibrated ones {100 * held:.0f} %"
+    ) in prose()
+    assert 0.75 <= held <= 0.85  # the picture shows intervals that hold about 80 %
 
 
 @pytest.mark.slow

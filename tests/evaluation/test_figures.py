@@ -1,5 +1,8 @@
 """Figures hold the numbers they claim to show."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -156,7 +159,7 @@ def test_slices_draw_a_band_a_parameter_and_mark_the_setting():
 
 
 def test_a_contour_draws_the_better_the_darker():
-    x, y = np.arange(3.0), np.arange(2.0)
+    x, y = np.arange(3.0), np.array([1.0, 2.0])
     z = x[:, None] + y
     low = figures.contour(x, y, z, ("a", "b"), points=([1.0], [0.0]), here=(2.0, 1.0))
     surface, evaluated, here = low.data
@@ -169,3 +172,15 @@ def test_a_contour_draws_the_better_the_darker():
     assert high.layout.yaxis.type == "log"
     with pytest.raises(ValueError, match="shape"):
         figures.contour(x, y, z.T)
+    with pytest.raises(ValueError, match="positive values, but got 0"):
+        figures.contour(x, y, z, log=(True, False))
+
+
+def test_every_figure_has_its_picture_in_the_gallery():
+    docs = Path(__file__).parents[2] / "docs"
+    page = (docs / "gallery.md").read_text(encoding="utf-8")
+    pictures = re.findall(r"\((gallery/(\w+)\.png)\)", page)
+    assert {name for _, name in pictures} == {
+        name for name in figures.__all__ if callable(getattr(figures, name))
+    }
+    assert all((docs / path).stat().st_size < 300_000 for path, _ in pictures)

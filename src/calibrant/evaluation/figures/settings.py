@@ -58,7 +58,7 @@ def slices(
         if here and name in here:
             figure.add_scatter(x=[here[name][0]], y=[here[name][1]], mode="markers", name="here",
                                marker=_RING, **legend)  # fmt: skip
-        figure.update_xaxes(title_text=name, type="log" if name in log else None, **panel)
+        figure.update_xaxes(title_text=name, **_axis(x, name in log), **panel)
     return styled(figure).update_layout(height=_HEIGHT * rows + 80)
 
 
@@ -92,17 +92,33 @@ def contour(
     figure = styled(go.Figure())
     figure.add_contour(
         x=x, y=y, z=z.T, colorscale="Blues", reversescale=not maximise, showscale=True,
-        contours={"coloring": "heatmap"}, line={"width": 0.5, "color": "rgba(255, 255, 255, 0.6)"},
+        ncontours=12, line={"width": 0.5, "color": "rgba(255, 255, 255, 0.6)"},
         hovertemplate="%{x}, %{y}: %{z:.4g}<extra></extra>",
     )  # fmt: skip
     if points is not None:
         figure.add_scatter(x=points[0], y=points[1], mode="markers", name="evaluated",
-                           marker={"color": "#333333", "size": 5})  # fmt: skip
+                           marker=_KNOWN)  # fmt: skip
     if here is not None:
         figure.add_scatter(x=[here[0]], y=[here[1]], mode="markers", name="here", marker=_RING)
-    figure.update_xaxes(title_text=titles[0], type="log" if log[0] else None)
-    figure.update_yaxes(title_text=titles[1], type="log" if log[1] else None)
+    figure.update_xaxes(title_text=titles[0], **_axis(x, log[0]))
+    figure.update_yaxes(title_text=titles[1], **_axis(y, log[1]))
     return figure
 
 
+def _axis(values: np.ndarray, log: bool) -> dict[str, object]:
+    """Return how a parameter's axis looks."""
+    if values.dtype.kind not in "iuf":  # labels: half a step around them
+        return {"range": [-0.5, values.size - 0.5]}
+    if not log:
+        return {}
+    if not values.min() > 0.0:
+        raise ValueError(
+            f"A logarithmic scale needs positive values, but got {values.min():g}; leave `log` out."
+        )
+    decades = math.log10(float(values.max()) / float(values.min()))
+    return {"type": "log", "exponentformat": "power", "dtick": 1 if decades >= 2.0 else None}
+
+
+# Light with a dark rim: seen on dark and on light ground.
+_KNOWN = {"color": "white", "size": 6, "line": {"color": "#333333", "width": 1}}
 _RING = {"color": "white", "size": 12, "line": {"color": PALETTE[0], "width": 3}}
