@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-WITH_OTHERS = {"frameworks.md"}  # needs torch, and has a test of its own
+WITH_OTHERS = {"frameworks.md", "botorch.md"}  # need torch: tests/bridges/test_frameworks.py
 PAGES = [
     ROOT / "README.md",
     *(

@@ -1,4 +1,4 @@
-"""The code of docs/frameworks.md, section by section, where its libraries are installed."""
+"""The code of documents about other frameworks, where these are installed."""
 
 import importlib.util
 import re
@@ -37,3 +37,14 @@ def test_a_loop_of_botorch():
     )
     assert float(re.search(r"best (\S+) of", printed)[1]) > 1.5
     assert "80 % intervals held" in printed
+
+
+@pytest.mark.filterwarnings("default")  # other libraries', which are theirs to mend
+@pytest.mark.skipif(
+    importlib.util.find_spec("botorch") is None, reason="needs BoTorch: make test-torch"
+)
+def test_the_tutorial_of_botorch_runs(capsys):
+    page = (ROOT / "docs" / "tutorials" / "botorch.md").read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    exec(code, {"__name__": "__main__"})  # noqa: S102 - our own page
+    assert "of 6 intervals of 80 % held" in capsys.readouterr().out
