@@ -6,6 +6,7 @@ import pytest
 from optuna.trial import create_trial
 from scipy.stats import kstest
 
+import calibrant
 from calibrant.decisions.belief import believe
 
 FLOAT = optuna.distributions.FloatDistribution
@@ -147,3 +148,14 @@ def test_there_must_be_something_to_go_by():
     study.add_trial(create_trial(value=1.0))
     with pytest.raises(ValueError, match="nothing to choose"):
         believe(study)
+
+
+def test_settings_have_their_parameters_in_the_order_of_the_trials():
+    study = calibrant.minimize(
+        lambda p: p["z"] + p["a"], {"z": (0.0, 1.0), "a": (0.0, 1.0)}, n_trials=6, seed=0
+    )
+    assert list(calibrant.recommend(study).params) == ["z", "a"]
+    assert list(calibrant.suggest(study)[0].params) == ["z", "a"]
+    empty = optuna.create_study()
+    (first,) = calibrant.suggest(empty, space={"z": (0.0, 1.0), "a": (0.0, 1.0)}, seed=0)
+    assert list(first.params) == ["z", "a"]

@@ -8,7 +8,9 @@ from typing import NoReturn
 
 import typer
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 console = Console(markup=False, highlight=False)  # file names are not markup
 errors = Console(markup=False, highlight=False, stderr=True)
@@ -17,8 +19,15 @@ EXIT_INTERRUPTED = 130  # the usual exit code of a program ended by Ctrl-C
 
 
 def say(words: str, style: str = "") -> None:
-    """Print prose: broken between words on a terminal, one line in a file."""
-    console.print(words, style=style, soft_wrap=not console.is_terminal)
+    """Print prose: broken between words on a terminal, one line in a file.
+
+    What follows a line that is indented is indented as far.
+    """
+    if not console.is_terminal:
+        console.print(words, style=style, soft_wrap=True)
+        return
+    bare = words.lstrip(" ")
+    console.print(Padding(Text(bare, style=style), (0, 0, 0, len(words) - len(bare))))
 
 
 def progress_bar() -> Progress:

@@ -28,6 +28,7 @@ from scipy.special import ndtri, softmax
 from calibrant.core.cube import Cube
 from calibrant.core.threads import one_thread
 from calibrant.core.typing import FloatArray
+from calibrant.decisions.words import in_order
 from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.normal import STANDARD_NORMAL, Normal
 from calibrant.forecasts.output_maps.power import MonotoneMap, Outputs, PowerMap, fit_map
@@ -184,6 +185,7 @@ class StudyBelief:
         constraints: one per constraint that evaluations reported, by name.
         settled: parameters of the study that have a single value, and no coordinate.
         noisy: whether evaluating a setting twice can give two values; None: nobody has said.
+        names: the parameters in the order in which trials asked for them; the cube has its own.
     """
 
     space: Space
@@ -193,6 +195,7 @@ class StudyBelief:
     constraints: tuple[Quantity, ...]
     settled: frozenset[str] = frozenset()
     noisy: bool | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def cube(self) -> Cube:
@@ -210,7 +213,8 @@ class StudyBelief:
 
     def settings(self, X: FloatArray) -> list[dict[str, Any]]:
         """Return points of the cube as the objective sees them."""
-        return [self.space.external(self.space.internal(x)) for x in X]
+        settings = (self.space.external(self.space.internal(x)) for x in X)
+        return [in_order(setting, self.names) for setting in settings]
 
     def _point(self, setting: Mapping[str, Any]) -> FloatArray:
         setting = {name: value for name, value in setting.items() if name not in self.settled}
@@ -281,6 +285,7 @@ def believe(study: Study) -> StudyBelief:
         constraints,
         frozenset(settled),
         study.user_attrs.get(NOISY),
+        tuple(dict.fromkeys(n for t in study.get_trials(deepcopy=False) for n in t.params)),
     )
 
 

@@ -20,6 +20,7 @@ from calibrant.core.cube import SMALL, Cube, keys
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import interval, number, percent
 from calibrant.decisions.belief import StudyBelief, believe
+from calibrant.decisions.words import in_order
 from calibrant.search.defaults import N_STARTUP_TRIALS
 from calibrant.studies.archive import Archive, running_points
 from calibrant.studies.shown import COVERAGE
@@ -102,14 +103,14 @@ def suggest(
     if known < N_STARTUP_TRIALS:
         seen = [record.params for record in archive.records.values()]
         seen += [params for _, params in running]
-        return _first(archive.space(distributions), seen, n, rng)
+        return _first(archive.space(distributions), seen, n, rng, list(space or ()))
     belief = believe(study)
     rows = [belief.space.row(params) for _, params in running]
     return _batch(belief, np.array(rows).reshape(-1, belief.cube.dim), n, rng)
 
 
 def _first(
-    space: Space, seen: Sequence[Internal], n: int, rng: np.random.Generator
+    space: Space, seen: Sequence[Internal], n: int, rng: np.random.Generator, names: list[str]
 ) -> tuple[Proposal, ...]:
     """Return points of an initial design that are not among those seen."""
     rows = [space.row(params) for params in seen if params.keys() & space.coordinates.keys()]
@@ -120,7 +121,8 @@ def _first(
             x = space.cube.untaken(rng, tried)
         tried.add(keys(x[None])[0])
         chosen.append(x)
-    return tuple(Proposal(space.external(space.internal(x))) for x in chosen)
+    settings = (space.external(space.internal(x)) for x in chosen)
+    return tuple(Proposal(in_order(setting, names)) for setting in settings)
 
 
 def _batch(

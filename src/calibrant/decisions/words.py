@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from calibrant.core.words import number
@@ -12,6 +12,12 @@ from calibrant.core.words import number
 def setting_text(params: Mapping[str, Any]) -> str:
     """Return a setting as ``lr=0.01, layers=3``."""
     return ", ".join(f"{name}={_short(value)}" for name, value in params.items())
+
+
+def in_order(params: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return a setting with its parameters in an order; those not named come last."""
+    first = [name for name in names if name in params]
+    return {name: params[name] for name in dict.fromkeys([*first, *params])}
 
 
 def _short(value: Any) -> str:
