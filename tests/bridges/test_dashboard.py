@@ -21,8 +21,11 @@ from calibrant.reporting.findings import findings
 
 
 @pytest.mark.parametrize("kind", STUDIES)
-def test_every_study_has_a_note(kind):
-    text = dashboard.note(findings(STUDIES[kind]()))
+def test_every_study_has_a_note_and_figures_that_can_be_stored(kind):
+    found = findings(STUDIES[kind]())
+    for figure in dashboard._figures(found).values():
+        json.loads(figure.to_json())
+    text = dashboard.note(found)
     assert text.startswith("# Study ")
     assert "<script" not in text.replace("\\<", "")
     assert EVIL not in text

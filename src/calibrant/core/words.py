@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+_SAME = 1e-9  # a relative width below which an interval is a number: the rest is rounding
 _FULL = 15  # significant digits beyond which a float says nothing more
 
 
@@ -48,8 +49,8 @@ def interval(low: float, high: float) -> str:
     """Return an interval in words, also of one that has no end.
 
     >>> from calibrant.core.words import interval
-    >>> interval(54.91, 57.24), interval(float("-inf"), 92.9)
-    ('54.9 to 57.2', 'below 92.9')
+    >>> interval(54.91, 57.24), interval(float("-inf"), 92.9), interval(0.482, 0.482 + 1e-12)
+    ('54.9 to 57.2', 'below 92.9', '0.482')
     """
     if math.isinf(low) and math.isinf(high):
         return "anything"
@@ -57,6 +58,8 @@ def interval(low: float, high: float) -> str:
         return f"below {number(high)}"
     if math.isinf(high):
         return f"above {number(low)}"
+    if high - low <= _SAME * max(abs(low), abs(high)):
+        return number(low, 9)
     return f"{resolved(low, high - low)} to {resolved(high, high - low)}"
 
 
