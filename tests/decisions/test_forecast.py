@@ -4,8 +4,10 @@ import numpy as np
 import optuna
 import pytest
 from optuna.trial import create_trial
+from tests.reporting.studies import STUDIES
 
 import calibrant
+from calibrant.core.words import interval
 from calibrant.decisions.forecast import Outcomes
 from calibrant.forecasts import Normal
 
@@ -131,3 +133,21 @@ def test_mistakes_are_explained():
         calibrant.forecast(study, [{"x": 0.5}, {"x": 0.5, "z": 1.0}])
     with pytest.raises(ValueError, match="`x` must be a number from 0 to 1, but got 'a'"):
         calibrant.forecast(study, {"x": "a"})
+
+
+def test_a_forecast_says_itself_in_words_and_as_a_table():
+    study = calibrant.minimize(
+        lambda p: p["x"] ** 2 + p["n"], {"x": (-1.0, 1.0), "n": (1, 3)}, n_trials=10, seed=0
+    )
+    one = calibrant.forecast(study, {"x": 0.25, "n": 2})
+    low, high = one.interval(0.8)
+    assert str(one) == f"x=0.25, n=2: value, 80 % interval {interval(float(low), float(high))}."
+    several = calibrant.forecast(study, [{"x": 0.25, "n": 2}, {"x": 0.5, "n": 1}])
+    assert len(several.sentences()) == 2
+    page = several._repr_html_()
+    assert page.count("<tr>") == 3
+    assert "x=0.5, n=1" in page
+    limited = STUDIES["constrained"]()
+    (name,) = calibrant.forecast(limited, {"x": 0.5}).constraints
+    assert f"{name} met" in str(calibrant.forecast(limited, {"x": 0.5}))
+    assert "<script>" not in calibrant.forecast(limited, {"x": 0.5})._repr_html_()

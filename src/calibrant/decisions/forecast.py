@@ -11,8 +11,11 @@ from numpy.typing import ArrayLike
 from optuna.study import Study
 
 from calibrant.core.typing import FloatArray
+from calibrant.core.words import interval, percent
 from calibrant.decisions.belief import Quantity, StudyBelief, believe
+from calibrant.decisions.words import html_table, setting_text
 from calibrant.forecasts.base import Forecast
+from calibrant.studies.shown import COVERAGE
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,33 @@ class SettingForecast:
         shape = np.shape(self.objectives[0].mean)
         return np.prod(chances, axis=0) if chances else np.ones(shape)[()]
 
+    def sentences(self) -> list[str]:
+        """Return the forecast in words, a sentence per setting."""
+        said = [[f"{what} {words}" for words in texts] for what, texts in self._words().items()]
+        rows = zip(self._setting_texts(), *said, strict=True)
+        return [f"{setting}: {'; '.join(row)}." for setting, *row in rows]
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def _repr_html_(self) -> str:
+        words = self._words()
+        rows = [list(row) for row in zip(self._setting_texts(), *words.values(), strict=True)]
+        return html_table([], ["setting", *words], rows)
+
+    def _setting_texts(self) -> list[str]:
+        settings = [self.settings] if isinstance(self.settings, Mapping) else self.settings
+        return [setting_text(setting) for setting in settings]
+
+    def _words(self) -> dict[str, list[str]]:
+        """Return what is said of each quantity, a text per setting."""
+        coverage = percent(COVERAGE)
+        said = {f"{one.name}, {coverage} interval": _intervals(one) for one in self.objectives}
+        for name, limit in self.constraints.items():
+            met = np.atleast_1d(limit.probability_below(0.0)).tolist()
+            said[f"{name} met"] = [percent(chance) for chance in met]
+        return said
+
     @property
     def _only(self) -> Outcomes:
         if len(self.objectives) > 1:
@@ -136,6 +166,11 @@ class SettingForecast:
                 "ask `objectives[0]`, `objectives[1]`, …"
             )
         return self.objectives[0]
+
+
+def _intervals(outcomes: Outcomes) -> list[str]:
+    low, high = (np.atleast_1d(end).tolist() for end in outcomes.interval(COVERAGE))
+    return [interval(*ends) for ends in zip(low, high, strict=True)]
 
 
 def forecast(

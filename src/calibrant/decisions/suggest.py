@@ -18,9 +18,9 @@ from optuna.study import Study
 from calibrant.core import validate
 from calibrant.core.cube import SMALL, Cube, keys
 from calibrant.core.typing import FloatArray
-from calibrant.core.words import interval, number, percent
+from calibrant.core.words import interval, percent
 from calibrant.decisions.belief import StudyBelief, believe
-from calibrant.decisions.words import in_order
+from calibrant.decisions.words import in_order, setting_text
 from calibrant.search.defaults import N_STARTUP_TRIALS
 from calibrant.studies.archive import Archive, running_points
 from calibrant.studies.shown import COVERAGE
@@ -53,10 +53,7 @@ class Proposal:
     feasible: float = 1.0
 
     def __str__(self) -> str:
-        words = ", ".join(
-            f"{name}={number(value) if isinstance(value, float) else value}"
-            for name, value in self.params.items()
-        )
+        words = setting_text(self.params)
         if self.interval is None or self.improves is None:
             return words
         return f"{words}: {interval(*self.interval)}, improves with {percent(self.improves)}"
