@@ -17,7 +17,7 @@ from calibrant.reporting import everything
 from calibrant.reporting.ahead import section as ahead_section
 from calibrant.reporting.findings import findings
 from calibrant.reporting.got import rounded
-from calibrant.reporting.html import breakable, tag
+from calibrant.reporting.html import breakable, table, tag
 from calibrant.reporting.report import report_html
 from calibrant.studies.job import record_run
 
@@ -202,7 +202,7 @@ def test_the_gain_is_over_settings_that_meet_the_constraints():
     page = Page(report_html(study))
     start = min(trial.value for trial in first)
     assert min(trial.value for trial in study.trials[:5]) < start  # one that meets none is lower
-    assert f"the best of the first 5 gave {number(start)}" in page.text
+    assert f"best of the first 5: {number(start)}" in page.text
 
 
 def test_a_study_without_a_name_is_called_so():
@@ -222,3 +222,8 @@ def test_the_whole_fan_of_the_outlook_is_on_its_axis():
 def test_names_break_where_their_words_do():
     assert breakable("max_leaf.nodes") == "max_<wbr>leaf.<wbr>nodes"
     assert breakable("<b>_x") == "&lt;b&gt;_<wbr>x"
+
+
+def test_numbers_in_tables_are_not_broken():
+    drawn = table(["", "value"], [["a", "8.6e-05"], ["b", "1,200.5"], ["c", "0.1 to 0.3"]])
+    assert drawn.count('class="whole"') == 2

@@ -153,8 +153,6 @@ def _forecasts(proposals: Sequence[Proposal]) -> list[list[str]]:
     return rows
 
 
-def _value(proposal: Proposal, name: str) -> Html:
+def _value(proposal: Proposal, name: str) -> str:
     value = proposal.params.get(name, "")
-    if isinstance(value, float):
-        return tag("span", number(value), class_="whole")  # not broken at the sign of an exponent
-    return breakable(shortened(str(value)))
+    return number(value) if isinstance(value, float) else breakable(shortened(str(value)))

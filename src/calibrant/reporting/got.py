@@ -154,7 +154,7 @@ def _gain(found: Findings) -> str:
     start = float(review.best_so_far[_START - 1])
     if math.isnan(start):  # none of them met the constraints
         return ""
-    return f"the best of the first {_START} gave {number(start)}"
+    return f"best of the first {_START}: {number(start)}"
 
 
 def _setting(found: Findings, params: Mapping[str, Any]) -> Html:

@@ -11,6 +11,8 @@ _VOID = frozenset(
 )  # elements without an end tag
 _SVG = frozenset({"line", "rect", "circle", "path"})  # of these, those that SVG closes by a slash
 
+_NUMBER = re.compile(r"-?[\d.,]+(e[-+]?\d+)?")
+
 
 class Html(str):
     """Text that is markup already."""
@@ -62,5 +64,10 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]], **attributes: str 
     body = []
     for row in rows:
         first, *others = row
-        body.append(tag("tr", tag("th", first, scope="row"), *(tag("td", c) for c in others)))
+        body.append(tag("tr", tag("th", first, scope="row"), *map(_cell, others)))
     return tag("table", top, tag("tbody", *body), **attributes)
+
+
+def _cell(words: str) -> Html:
+    """Return a cell; a number is not broken at the sign of its exponent."""
+    return tag("td", words, class_="whole" if _NUMBER.fullmatch(words) else None)
