@@ -76,6 +76,29 @@ def test_monotone_and_finite_for_any_pits(name, us):
     check_monotone_and_finite(EMPTY[name].update_many(us))
 
 
+@pytest.mark.parametrize("name", ["chain", "leader chain"])
+@settings(max_examples=20)
+@given(
+    z=st.lists(st.floats(-1e7, 1e7) | st.floats(-4, 4), max_size=25),
+    before=st.lists(st.floats(-4, 4), max_size=5),
+)
+def test_a_log_of_scores_is_learned_as_one_score_after_the_other(name, z, before):
+    start = EMPTY[name].update_scores(before)
+    one_by_one = start
+    for score in z:
+        one_by_one = one_by_one.update_scores([score])
+    assert start.update_scores(z).to_dict() == one_by_one.to_dict()  # to the last bit
+
+
+def test_a_long_log_is_learned_as_one_score_after_the_other():
+    z = np.random.default_rng(0).standard_t(2, size=800)
+    start = ChainRecalibrator(GaussianRecalibrator(30.0, limit=4.0), OnlineRecalibrator(rate=0.02))
+    one_by_one = start
+    for score in z:
+        one_by_one = one_by_one.update_scores([score])
+    assert start.update_scores(z).to_dict() == one_by_one.to_dict()
+
+
 @settings(max_examples=10)  # half a second each, for four integrals
 @given(us=pit_lists)
 def test_a_chain_is_monotone_and_finite_for_some_pits(us):

@@ -53,9 +53,12 @@ class ChainRecalibrator(Recalibrator):
         return self.update_scores(scores_of_pits(us))
 
     def update_scores(self, z: ArrayLike) -> Self:
-        first, then = self.first, self.then
-        for score in as_scores(z)[:, None]:
-            # The second must see the forecast that the first made before this outcome.
+        first, then, scores = self.first, self.then, as_scores(z)
+        # The second must see the forecasts that the first made before each outcome.
+        if isinstance(first, GaussianRecalibrator) and isinstance(then, OnlineRecalibrator):
+            before, after = first.one_by_one(scores)  # at once: a log may hold thousands
+            return type(self)(after, then.update_scores(before.score(scores)))
+        for score in scores[:, None]:
             then = then.update_scores(first.residual.score(score))
             first = first.update_scores(score)
         return type(self)(first, then)

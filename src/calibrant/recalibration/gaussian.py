@@ -63,6 +63,23 @@ class GaussianRecalibrator(ScoreRecalibrator):
             squares=self.squares + float((z * z).sum()),
         )
 
+    def one_by_one(self, z: ArrayLike) -> tuple[Normal, Self]:
+        """Return the residuals as they stood before each score, and the recalibrator after all.
+
+        They are those of as many single updates, to the last bit.
+        """
+        z = np.clip(as_scores(z), -self.limit, self.limit)
+        counts = self.count + np.arange(z.size + 1)
+        totals = np.cumsum(np.concatenate([[self.total], z]))  # cumulative sums add in order
+        squares = np.cumsum(np.concatenate([[self.squares], z * z]))
+        weights = self.strength + counts[:-1]
+        means = totals[:-1] / weights
+        variances = (self.strength + squares[:-1]) / weights - means * means
+        after = replace(
+            self, count=int(counts[-1]), total=float(totals[-1]), squares=float(squares[-1])
+        )
+        return Normal(means, np.sqrt(variances)), after
+
     def update_symmetric(self, z: ArrayLike) -> Self:
         learned = self.update_scores(z)
         return replace(learned, total=self.total)
