@@ -60,6 +60,14 @@ def test_one_at_a_time_each_is_recalibrated_by_all_before_it():
     assert shown.recalibrator.to_dict() == recalibrator.to_dict()
 
 
+@pytest.mark.parametrize("workers", [2, 5])
+def test_with_workers_hits_are_counted_on_the_intervals_that_were_stored(workers):
+    archive, shown = as_read(searched(trials=24, workers=workers))
+    for number, issued in shown.issued.items():
+        low, high = issued.calibrated.quantile([0.1, 0.9])
+        assert archive.records[number].shown == (low, high)
+
+
 def test_another_model_starts_without_the_trust_in_the_prior():
     study = optuna.create_study(sampler=CalibratedSampler(model=GaussianProcess(), seed=0))
     study.optimize(bowl, n_trials=8)
@@ -96,6 +104,7 @@ def test_studies_of_earlier_versions_are_replayed():
         )
         note.pop("shown", None)
         note.pop("known", None)
+        note.pop("by", None)
     archive, shown = as_read(study)
     assert all(record.shown is None for record in archive.records.values())
     assert all(record.known is None for record in archive.records.values())
@@ -130,6 +139,88 @@ def test_a_sampler_that_is_given_another_study_forgets_the_first():
             shown.issued[number].calibrated.interval(COVERAGE),
             rtol=1e-9,
         )
+
+
+def taken_up(records):
+    """Return what a new process makes of a study."""
+    shown = ShownForecasts(go_on=True)
+    shown.update(records)
+    return shown
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_new_process_goes_on_from_the_last_state_noted(workers):
+    """It observes no more than what was running then, and its state is that of a whole replay."""
+    archive, whole = as_read(searched(trials=30, workers=workers))
+    shown = taken_up(archive.records)
+    assert shown.recalibrator.to_dict() == whole.recalibrator.to_dict()
+    assert len(shown.issued) <= 2 * workers
+    assert shown.issued.keys() < whole.issued.keys()
+
+
+def test_outcomes_that_come_later_are_observed_by_a_process_that_went_on():
+    study = searched(trials=20)
+    archive, shown = Archive(), ShownForecasts(go_on=True)
+    archive.update(study)
+    shown.update(archive.records)
+    study.optimize(bowl, n_trials=4)
+    archive.update(study)
+    shown.update(archive.records)
+    assert shown.recalibrator.to_dict() == as_read(study)[1].recalibrator.to_dict()
+
+
+def test_a_late_outcome_makes_a_process_observe_again_what_it_had_taken_up():
+    archive, whole = as_read(searched(trials=24, workers=3))
+    records = archive.records
+    late = list(records)[8]
+    shown = taken_up({n: r for n, r in records.items() if n != late})
+    shown.update(records)
+    assert shown.recalibrator.to_dict() == whole.recalibrator.to_dict()
+
+
+@pytest.mark.parametrize("damage", ["mark", "sum", "count", "hits", "total", "start", "by"])
+def test_a_damaged_state_is_not_gone_on_from(damage):
+    """What showed these forecasts is then found by replay, as of versions that noted nothing."""
+    archive, whole = as_read(searched())
+
+    def damaged(by):
+        if damage == "by":
+            return None
+        return {**by, damage: {"hits": [1] * 99, "total": 1e9, "start": ["shown"]}.get(damage, 70)}
+
+    records = {
+        n: record._replace(by=damaged(record.by)) if record.by else record
+        for n, record in archive.records.items()
+    }
+    shown = taken_up(records)
+    assert shown.issued.keys() == whole.issued.keys()
+    assert shown.recalibrator.to_dict() == whole.recalibrator.to_dict()
+
+
+def test_a_state_that_knows_other_outcomes_is_not_gone_on_from():
+    """Trials may be copied to another study, some or all of them, and values be others."""
+    archive, _ = as_read(searched(trials=20))
+    records = dict(list(archive.records.items())[2:])
+    first = next(n for n, r in records.items() if r.forecasts)
+    records[first] = records[first]._replace(values=records[first].values + 1.0)
+    whole = ShownForecasts()
+    whole.update(records)
+    shown = taken_up(records)
+    assert shown.issued.keys() == whole.issued.keys()
+    assert shown.recalibrator.to_dict() == whole.recalibrator.to_dict()
+
+
+def test_a_worker_of_an_earlier_version_notes_no_state():
+    """Its forecast was shown by what was known when it started: perhaps before the last note."""
+    archive, _ = as_read(searched(trials=24, workers=4))
+    records = archive.records
+    last = list(records)[-1]
+    records = {**records, last: records[last]._replace(by=None)}
+    whole, shown = ShownForecasts(), taken_up({n: r for n, r in records.items() if n != last})
+    whole.update(records)
+    shown.update(records)
+    assert shown.recalibrator.to_dict() == whole.recalibrator.to_dict()
+    assert taken_up(records).recalibrator.to_dict() == whole.recalibrator.to_dict()
 
 
 def test_infinite_ends_are_kept():

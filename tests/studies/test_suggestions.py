@@ -116,7 +116,7 @@ def test_no_damaged_record_breaks_a_study(searched, data):
     study = optuna.create_study(sampler=calibrant.CalibratedSampler(seed=0))
     study.add_trials(searched.trials[:8])
     study.add_trial(trial)
-    archive, shown = Archive(), ShownForecasts()
+    archive, shown = Archive(), ShownForecasts(go_on=data.draw(st.booleans()))
     archive.update(study)
     with np.errstate(all="ignore"):
         running = [params for _, params in running_points(study, -1)]

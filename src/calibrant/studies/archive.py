@@ -6,10 +6,10 @@ All that a search needs can be rebuilt from storage, by another worker or next w
 from __future__ import annotations
 
 import time
+from bisect import insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -18,14 +18,13 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.core.cube import keys
-from calibrant.core.normal import SCORE_LIMIT
 from calibrant.core.typing import FloatArray
-from calibrant.forecasts.base import Forecast
 from calibrant.recalibration.score_log import ScoreLog
 from calibrant.search.history import History
-from calibrant.search.shown import Circumstances
 from calibrant.studies import optuna_private
-from calibrant.studies.space import Internal, Space, conditions, union
+from calibrant.studies.records import Record as Record
+from calibrant.studies.records import ended, internal_params, moment, read
+from calibrant.studies.space import Internal, Space, conditions, searchable
 from calibrant.studies.steady import BEAT, was_given_up
 from calibrant.studies.suggestions import signs, stored
 
@@ -74,48 +73,26 @@ def _slips(attributes: Mapping[str, Any]) -> frozenset[int]:
     return frozenset(noted if whole else ())
 
 
-def internal_params(trial: FrozenTrial) -> dict[str, float]:
-    """Return a trial's parameters as Optuna stores them."""
-    return {
-        name: trial.distributions[name].to_internal_repr(value)
-        for name, value in trial.params.items()
-    }
-
-
-class Record(NamedTuple):
-    """A finished trial, as far as the search is concerned."""
-
-    finished: tuple[float, int]  # when, and the trial's number
-    ran: bool  # until it ended or was pruned: else there may be parameters it never came to
-    params: dict[str, float]
-    values: FloatArray | None  # to be minimised; None: it gave nothing that can be used
-    reports: dict[int, float]  # finite ones, by step, to be minimised
-    pruned: bool  # after a report that says how it was going
-    constraints: dict[str, float]
-    forecasts: tuple[Forecast, ...]  # made before the outcome, of just this point
-    scores: FloatArray | None  # of the values under them
-    started: float  # when
-    known: Circumstances | None  # in which the default model made the forecasts
-    shown: tuple[float, float] | None  # the interval shown for a single objective, minimised
-    limit_scores: dict[str, float]  # of constraints under the forecasts made before them
-    promised: float | None  # the probability given before that all constraints are met
-
-    @property
-    def met(self) -> bool:
-        """Whether all constraints are met."""
-        return not any(limit > 0.0 for limit in self.constraints.values())
-
-
 @dataclass
 class Archive:
-    """The finished trials of a study, in the order in which they finished; read once each."""
+    """The finished trials of a study, in the order in which they finished; read once each.
+
+    What depends on all of them is kept up to date trial by trial: a study of thousands costs a
+    suggestion no more than one of tens, but for the model.
+    """
 
     records: dict[int, Record] = field(default_factory=dict)
-    _distributions: dict[int, dict[str, BaseDistribution]] = field(default_factory=dict)
+    longest: float | None = None  # seconds of the longest evaluation; None before one has ended
     _kept_in: tuple[BaseStorage, int] | None = None
     _slips: frozenset[int] = frozenset()
     _earlier: frozenset[int] = frozenset()  # numbers of trials that had finished before
+    _looked: int = 0  # how many trials there were at the last look
+    _open: list[int] = field(default_factory=list)  # those of them that had not ended
     _read: list[int] = field(default_factory=list)  # numbers, in the order of reading
+    _told: list[int] = field(default_factory=list)  # numbers, in order: they ran with parameters
+    _together: dict[frozenset[str], None] = field(default_factory=dict)  # parameters of any of them
+    # By parameter: whether its trial is newer than the declared space, its number, and the range.
+    _ranges: dict[str, tuple[bool, int, BaseDistribution]] = field(default_factory=dict)
     _rows: dict[int, FloatArray] = field(default_factory=dict)  # of the space last asked for
     _rows_of: Mapping[str, BaseDistribution] | None = None
 
@@ -123,43 +100,50 @@ class Archive:
         """Read the trials that have finished since last time."""
         trials = optuna_private.every_trial(study)
         if not self._is_of(study, trials):
-            self.records, self._distributions = {}, {}
-            self._rows_of, self._read = None, []
+            vars(self).update(vars(Archive()))
             self._kept_in = optuna_private.storage_of(study)
             self._slips = _slips(optuna_private.user_attributes(study))
             self._earlier = frozenset(t.number for t in trials if t.state.is_finished())
-        finished = [
-            trial
-            for trial in trials
-            if trial.state.is_finished()
-            and trial.number not in self.records
-            and trial.number not in self._slips
-            and INTERRUPTED not in trial.user_attrs
-            and not was_given_up(trial)
-        ]
+        unread = [trials[number] for number in (*self._open, *range(self._looked, len(trials)))]
+        self._looked = len(trials)
+        self._open = [trial.number for trial in unread if not trial.state.is_finished()]
         flip = signs(study)
-        for trial in finished:
-            self._read.append(trial.number)
-            self.records[trial.number] = _record(trial, flip)
-            self._distributions[trial.number] = trial.distributions
+        finished = [t for t in unread if t.state.is_finished() and self._counts(t)]
+        for trial in sorted(finished, key=ended):
+            self._add(trial, read(trial, flip))
+
+    def _counts(self, trial: FrozenTrial) -> bool:
+        """Whether a finished trial is an evaluation."""
+        interrupted = INTERRUPTED in trial.user_attrs
+        return not (trial.number in self._slips or interrupted or was_given_up(trial))
+
+    def _add(self, trial: FrozenTrial, record: Record) -> None:
+        number = trial.number
         # By time of finishing, whoever read them and when: outcomes are a sequence.
-        by_time = sorted(self.records.items(), key=lambda item: item[1].finished)
-        self.records = dict(by_time)
+        last = next(reversed(self.records.values())) if self.records else None
+        self.records[number] = record
+        if last is not None and record.finished < last.finished:
+            by_time = sorted(self.records.items(), key=lambda item: item[1].finished)
+            self.records = dict(by_time)
+        self._read.append(number)
+        if record.ran:
+            self.longest = max(self.longest or 0.0, record.finished[0] - record.started)
+        if record.ran and record.params:
+            insort(self._told, number)
+            self._together[frozenset(record.params)] = None
+        for name, distribution in trial.distributions.items():
+            place = number not in self._earlier, number
+            if name not in self._ranges or self._ranges[name][:2] < place:
+                self._ranges[name] = (*place, distribution)
 
     def _is_of(self, study: Study, trials: Sequence[FrozenTrial]) -> bool:
         """Whether these are the trials that were read before; ids alone are given out again."""
-        if self._kept_in != optuna_private.storage_of(study):
+        if self._kept_in != optuna_private.storage_of(study) or self._looked > len(trials):
             return False
         return all(
-            number < len(trials) and _finished(trials[number]) == self.records[number].finished
+            number < len(trials) and ended(trials[number]) == self.records[number].finished
             for number in (self._read[:1] + self._read[-1:])
         )
-
-    @property
-    def longest(self) -> float | None:
-        """The seconds that the longest evaluation took; None before the first has ended."""
-        spans = (r.finished[0] - r.started for r in self.records.values() if r.ran)
-        return max(spans, default=None)
 
     def read_since(self, known: int) -> list[tuple[int, dict[str, float]]]:
         """Return numbers and points of the trials read after the first ``known``."""
@@ -173,16 +157,17 @@ class Archive:
         What was ``declared`` is newer than trials that had finished before, older than others.
         """
         declared = declared or {}
-        numbers = sorted(self._distributions)
-        before = [self._distributions[n] for n in numbers if n in self._earlier]
-        since = [self._distributions[n] for n in numbers if n not in self._earlier]
-        every = union([*before, declared, *since])
+        met = {
+            name: distribution
+            for name, (newer, _, distribution) in self._ranges.items()
+            if newer or name not in declared
+        }
+        every = searchable(dict(sorted({**declared, **met}.items())))
         # A parameter that no recent trial has, without a condition that would explain it, was
         # taken out of the objective.
-        told = sorted(n for n, record in self.records.items() if record.ran and record.params)
-        if not told:
+        if not self._told:
             return every
-        recent = {name for number in told[-_RECENT:] for name in self._distributions[number]}
+        recent = {name for number in self._told[-_RECENT:] for name in self.records[number].params}
         recent |= declared.keys()
         if every.keys() <= recent:
             return every
@@ -191,10 +176,12 @@ class Archive:
 
     def parameters(self) -> set[str]:
         """Return the names of all parameters that any finished trial had."""
-        return {name for distributions in self._distributions.values() for name in distributions}
+        return set(self._ranges)
 
     def space(self, distributions: Mapping[str, BaseDistribution]) -> Space:
         """Return the cube of some parameters, with what trials tell about which exist when."""
+        if all(distributions.keys() <= names for names in self._together):
+            return Space(distributions)  # all of them exist always
         seen = self._seen()
         return Space(distributions, conditions(distributions, seen), seen)
 
@@ -228,7 +215,8 @@ class Archive:
             again = {*keys(X), *keys(running)}
             failed_keys = keys(self._points(space, failed))
             failed = [n for n, key in zip(failed, failed_keys, strict=True) if key not in again]
-        limits = [[self.records[n].constraints.get(name, np.nan) for name in names] for n in known]
+        told = known if names else []
+        limits = [[self.records[n].constraints.get(name, np.nan) for name in names] for n in told]
         history = History(
             X=X,
             Y=np.array([self.records[n].values for n in known]).reshape(-1, objectives),
@@ -243,8 +231,10 @@ class Archive:
             limits=tuple(self._limit_log(name) for name in names),
             promises=np.array(self.promises()).reshape(-1, 2),
         )
-        told = [n for n, bad in zip(known, history.penalties, strict=True) if not bad]
-        return replace(history, extrapolated=self._extrapolated(pruned, told))
+        if not pruned:
+            return history
+        good = [n for n, bad in zip(known, history.penalties, strict=True) if not bad]
+        return replace(history, extrapolated=self._extrapolated(pruned, good))
 
     def promises(self) -> list[tuple[float, bool]]:
         """Return the probabilities promised that constraints are met, and whether they were."""
@@ -286,7 +276,7 @@ class Archive:
         """
         if not known:
             return np.zeros((len(pruned), 2))
-        finished = [(self.records[n].reports, _value(self.records[n])) for n in known]
+        finished = [(self.records[n].reports, self.records[n].value) for n in known]
         y = np.array([value for _, value in finished])
         middle = 2.0 * np.median(y / 2.0)  # halves, as the sum of the largest two is none
         ends = y.min() / 2.0, y.max() / 2.0
@@ -330,7 +320,7 @@ def running_points(
     points = []
     for trial in optuna_private.every_trial(study, (TrialState.RUNNING,)):
         alive = beating and optuna_private.trial_note(trial, BEAT) is not None
-        old = time.time() - _time(trial.datetime_start) > limit
+        old = time.time() - moment(trial.datetime_start) > limit
         if trial.number == but or (old and not alive):
             continue
         suggestion = stored(trial)
@@ -338,76 +328,3 @@ def running_points(
         if params:
             points.append((trial.number, params))
     return points
-
-
-def _record(trial: FrozenTrial, flip: FloatArray) -> Record:
-    params, suggestion = internal_params(trial), stored(trial)
-    if trial.state == TrialState.FAIL and params and suggestion is not None:
-        params = {**suggestion.params, **params}  # what it would have asked for, had it not failed
-    values = None
-    if trial.state == TrialState.COMPLETE and np.all(np.isfinite(trial.values)):
-        values = flip * np.array(trial.values)
-    reports = {
-        step: float(flip[0] * value)
-        for step, value in trial.intermediate_values.items()
-        if np.isfinite(value)
-    }
-    diverged = bool(trial.intermediate_values) and max(trial.intermediate_values) not in reports
-    forecasts: tuple[Forecast, ...] = ()
-    scores, limit_scores, promised = None, {}, None
-    # A forecast counts if it was of the point that was then evaluated. Parameters that turned out
-    # not to exist, or that nobody knew of, do not change what was said about this outcome.
-    if values is not None and suggestion is not None and _agree(suggestion.params, params):
-        # A trial may have been copied from a study with other objectives, or another direction.
-        same = not suggestion.signs or suggestion.signs == tuple(flip)
-        if same and len(suggestion.forecasts) == values.size:
-            forecasts = suggestion.forecasts
-            with np.errstate(all="ignore"):  # a damaged forecast may have no score
-                each = [float(f.score(y)) for f, y in zip(forecasts, values, strict=True)]
-            scores = np.clip(each, -SCORE_LIMIT, SCORE_LIMIT)
-            if np.isnan(scores).any():
-                forecasts, scores = (), None
-        told = {name: trial.constraints.get(name, np.nan) for name in suggestion.limits}
-        if told and not np.isnan(list(told.values())).any():
-            scored = {name: _score(suggestion.limits[name], told[name]) for name in told}
-            if not np.isnan(list(scored.values())).any():
-                limit_scores, promised = scored, suggestion.feasible
-    return Record(
-        _finished(trial),
-        trial.state != TrialState.FAIL,
-        params,
-        values,
-        reports,
-        trial.state == TrialState.PRUNED and bool(reports) and not diverged,
-        dict(trial.constraints),
-        forecasts,
-        scores,
-        _time(trial.datetime_start or trial.datetime_complete),
-        suggestion.known if suggestion else None,
-        suggestion.shown if suggestion and forecasts else None,
-        limit_scores,
-        promised,
-    )
-
-
-def _score(forecast: Forecast, outcome: float) -> float:
-    with np.errstate(all="ignore"):  # a damaged forecast may have no score
-        return float(np.clip(forecast.score(outcome), -SCORE_LIMIT, SCORE_LIMIT))
-
-
-def _value(record: Record) -> float:
-    """Return the outcome of a trial that has one."""
-    assert record.values is not None
-    return float(record.values[0])
-
-
-def _agree(one: Internal, other: Internal) -> bool:
-    return all(one[name] == other[name] for name in one.keys() & other.keys())
-
-
-def _finished(trial: FrozenTrial) -> tuple[float, int]:
-    return _time(trial.datetime_complete), trial.number
-
-
-def _time(moment: datetime | None) -> float:
-    return moment.timestamp() if moment else 0.0

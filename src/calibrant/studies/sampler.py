@@ -116,7 +116,7 @@ class CalibratedSampler(BaseSampler):
         self._archive = Archive()
         self._last: tuple[Mapping[str, BaseDistribution], Fits] = ({}, Fits())
         self._notices = Notices()
-        self._shown = ShownForecasts()
+        self._shown = ShownForecasts(go_on=True)
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -140,11 +140,12 @@ class CalibratedSampler(BaseSampler):
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         # Optuna does not ask for parameters that were all given when the trial was enqueued; what
         # the model says about them counts all the same.
-        fixed = optuna_private.fixed_params(trial)
+        if not (fixed := optuna_private.fixed_params(trial)):
+            return
         with self._lock:
             self._archive.update(study)
             searched = self._archive.search_space(self._search_space)
-            if fixed and searched and set(searched) <= set(fixed):
+            if searched and set(searched) <= set(fixed):
                 self._place(study, trial, self._archive.space(searched))
 
     def sample_independent(
@@ -194,7 +195,8 @@ class CalibratedSampler(BaseSampler):
             history = self._archive.history(space, objectives, [*running, *avoided])
             suggestion = self._suggest(study, trial, space, history, fixed)
             params = space.internal(suggestion.x)
-            store(study, trial, params, suggestion, self._shown_interval(suggestion))
+            shown, by = self._show(suggestion)
+            store(study, trial, params, suggestion, shown, by)
             rivals = self._rivals(study, trial, params)
             if fixed or not rivals:
                 break
@@ -207,12 +209,15 @@ class CalibratedSampler(BaseSampler):
                 avoided.append(space.internal(further.x))
         return params
 
-    def _shown_interval(self, suggestion: Suggestion) -> tuple[float, float] | None:
-        """Return the calibrated interval of a single objective, as it is minimised."""
+    def _show(
+        self, suggestion: Suggestion
+    ) -> tuple[tuple[float, float] | None, dict[str, Any] | None]:
+        """Return the calibrated interval of a single objective, minimised, and what shows it."""
         if len(suggestion.forecasts) != 1:
-            return None
+            return None, None
         self._shown.update(self._archive.records)
-        return self._shown.interval(suggestion.forecasts[0], suggestion.known)
+        interval = self._shown.interval(suggestion.forecasts[0], suggestion.known)
+        return interval, self._shown.note(suggestion.known)
 
     def _running(self, study: Study, trial: FrozenTrial) -> list[tuple[int, dict[str, float]]]:
         """Return numbers and points of the other trials under evaluation."""
@@ -278,16 +283,11 @@ class CalibratedSampler(BaseSampler):
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        for name in (
-            "_lock",
-            "_archive",
-            "_last",
-            "_shown",
-        ):  # a copy, perhaps in another process, rereads
+        for name in ("_lock", "_archive", "_last", "_shown"):  # a copy rereads, wherever it is
             del state[name]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock, self._archive, self._last = threading.RLock(), Archive(), ({}, Fits())
-        self._shown = ShownForecasts()
+        self._shown = ShownForecasts(go_on=True)

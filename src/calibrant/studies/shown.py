@@ -1,72 +1,174 @@
 """The forecasts of a study as they were shown: recalibrated by what was known at the time.
 
 With workers, a forecast is shown while others still wait for their outcomes. Here each is issued by
-the recalibrator as it was when its trial started, and observed when the trial has ended, so that
-the guarantee with delay holds for what was shown. It allows 50 misses a level, and more with
-workers: with fewer outcomes it says nothing.
+the recalibrator that showed it, and observed when its trial has ended, so that the guarantee with
+delay holds for what was shown. It allows 50 misses a level, and more with workers: with fewer
+outcomes it says nothing.
+
+Its state is noted with each suggestion (:mod:`calibrant.studies.shown_states`).
+A process that opens a study goes on from the last note that agrees with what the study holds, so
+that thousands of outcomes need not be observed again.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
-from itertools import takewhile
+from collections.abc import Iterable, Mapping
+from itertools import islice, takewhile
+from typing import Any
 
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from calibrant.forecasts.base import Forecast
-from calibrant.recalibration.base import Issued, Recalibrator
+from calibrant.recalibration.base import Issued
+from calibrant.recalibration.chain import ChainRecalibrator
 from calibrant.search.defaults import INFORMED, SHOWN
 from calibrant.search.shown import Circumstances, informed
-from calibrant.studies.archive import Record
+from calibrant.studies import shown_states
+from calibrant.studies.records import Record
 from calibrant.studies.suggestions import signs, stored
 
 COVERAGE = 0.8  # of the intervals shown to the user
 _ENDS = (0.1, 0.9)  # levels of their ends
 
+_Due = list[tuple[int, Record]]  # trials with a forecast and an outcome, and their numbers
+
 
 class ShownForecasts:
-    """The first objective's forecasts, and the recalibrator that shows the next one."""
+    """The first objective's forecasts, and the recalibrator that shows the next one.
 
-    def __init__(self) -> None:
+    Args:
+        go_on: go on from the last state that was noted, if it is known what it has observed. Then
+            ``issued`` holds later forecasts only.
+    """
+
+    def __init__(self, go_on: bool = False) -> None:
         self.issued: dict[int, Issued] = {}  # by the numbers of trials that have an outcome
-        self._states: list[Recalibrator] = [SHOWN]  # after 0, 1, … of them
-        self._finished: list[tuple[float, int]] = []  # when, and the trial's number
+        self._go_on = go_on
+        self._forget()
+
+    def _forget(self) -> None:
+        self.issued = {}
+        self._records: Mapping[int, Record] = {}  # as they were given last
+        self._looked = 0  # at so many of them
+        self._finished: list[tuple[float, int]] = []  # when, and the trial's number, as observed
+        self._marks = [shown_states.NOTHING]  # of 0, 1, … outcomes
+        self._states: dict[int, ChainRecalibrator] = {0: SHOWN}  # after so many of them
 
     @property
-    def recalibrator(self) -> Recalibrator:
+    def recalibrator(self) -> ChainRecalibrator:
         """The recalibrator after all outcomes so far."""
-        return self._states[-1]
+        return self._states[len(self._finished)]
 
     def update(self, records: Mapping[int, Record]) -> None:
-        """Observe what has ended since last time; records are in the order in which they ended."""
-        due = {n: r for n, r in records.items() if r.forecasts and r.values is not None}
-        # An outcome of another worker may have come in late, or this be another study.
-        same = (r.finished == then for r, then in zip(due.values(), self._finished, strict=False))
-        known = sum(1 for _ in takewhile(bool, same))
-        self.issued = dict(list(self.issued.items())[:known])
-        del self._states[known + 1 :], self._finished[known:]
-        for number, record in list(due.items())[known:]:
-            assert record.values is not None
-            if not self._finished:
-                self._states = [_start(record.known)]
-            before = bisect_right(self._finished, (record.started, number))
-            by = self._states[before]
-            issued = by.issue(informed(record.forecasts[0], record.known))
-            self.issued[number] = issued
-            self._states.append(self.recalibrator.observe(issued, record.values[0]))
-            self._finished.append(record.finished)
+        """Observe what has ended since last time.
+
+        Records are in the order in which they ended. A mapping that was given before may have
+        grown at its end; one whose order has changed is another mapping.
+        """
+        if records is self._records:
+            due = _due(islice(records.items(), self._looked, None))
+        else:  # an outcome of another worker has come in late, or this is another study
+            due = _due(records.items())
+            same = (r.finished == then for (_, r), then in zip(due, self._finished, strict=False))
+            self._back_to(sum(1 for _ in takewhile(bool, same)))
+            due = due[len(self._finished) :]
+        if not _is_known_who_showed(due, self._finished, min(self._states)):
+            self._forget()
+            due = _due(records.items())
+        if due and not self._finished:
+            due = self._begin(due)
+        for number, record in due:
+            self._observe(number, record)
+        self._records, self._looked = records, len(records)
 
     def interval(self, forecast: Forecast, known: Circumstances | None) -> tuple[float, float]:
         """Return the interval to show for a new suggestion, as it is minimised."""
-        by = self.recalibrator if self._finished else _start(known)
-        shown = by.calibrate(informed(forecast, known))
+        shown = self._showing(known).calibrate(informed(forecast, known))
         low, high = shown.quantile(_ENDS)  # both at once: it costs as much as one of them
         return float(low), float(high)
 
+    def note(self, known: Circumstances | None) -> dict[str, Any]:
+        """Return what shows that interval, as JSON values to be kept with the suggestion."""
+        return shown_states.noted(self._showing(known), self._marks[-1])
 
-def _start(known: Circumstances | None) -> Recalibrator:
+    def _showing(self, known: Circumstances | None) -> ChainRecalibrator:
+        return self.recalibrator if self._finished else _start(known)
+
+    def _back_to(self, count: int) -> None:
+        """Forget all outcomes but the first ones."""
+        if count == len(self._finished):
+            return
+        if count not in self._states:  # it was observed by another process
+            self._forget()
+            return
+        del self._finished[count:], self._marks[count + 1 :]
+        kept = {number for _, number in self._finished}
+        self.issued = {number: one for number, one in self.issued.items() if number in kept}
+        self._states = {after: state for after, state in self._states.items() if after <= count}
+
+    def _begin(self, due: _Due) -> _Due:
+        """Start, where a note allows it after the outcomes that it has observed; return the others.
+
+        A note does if its outcomes are the first ones of the study as it is now.
+        """
+        self._states = {0: _start(due[0][1].known)}
+        if not self._go_on:
+            return due
+        finished, marks = [record.finished for _, record in due], [shown_states.NOTHING]
+        for _, record in due:
+            marks.append(shown_states.after(marks[-1], record.finished, record.value))
+        for _, record in reversed(due):
+            state = shown_states.read(record.by)
+            count = 0 if state is None else shown_states.outcomes(state)
+            if state is None or not 0 < count < len(marks):
+                continue
+            others = due[count:]
+            if shown_states.mark(record.by) == marks[count] and _is_known_who_showed(
+                others, finished[:count], count
+            ):
+                self._finished, self._marks = finished[:count], marks[: count + 1]
+                self._states = {count: state}
+                return others
+        return due
+
+    def _observe(self, number: int, record: Record) -> None:
+        by = shown_states.read(record.by)
+        if by is None:  # an earlier version showed it
+            by = self._states[_before(self._finished, number, record)]
+        issued = by.issue(informed(record.forecasts[0], record.known))
+        state = self.recalibrator.observe(issued, record.value)
+        self.issued[number] = issued
+        self._finished.append(record.finished)
+        self._marks.append(shown_states.after(self._marks[-1], record.finished, record.value))
+        self._states[len(self._finished)] = state
+
+
+def _due(records: Iterable[tuple[int, Record]]) -> _Due:
+    return [(n, r) for n, r in records if r.forecasts and r.values is not None]
+
+
+def _is_known_who_showed(due: _Due, observed: list[tuple[float, int]], first: int) -> bool:
+    """Return whether it is known what showed each forecast, if no state before the first one is.
+
+    Versions that noted no state showed forecasts by all outcomes before their trials started.
+    """
+    if first == 0:
+        return True
+    finished = [*observed, *(record.finished for _, record in due)]
+    return all(
+        shown_states.read(record.by) is not None or _before(finished, number, record) >= first
+        for number, record in due
+    )
+
+
+def _before(finished: list[tuple[float, int]], number: int, record: Record) -> int:
+    """Return how many outcomes there were when a trial started."""
+    return bisect_right(finished, (record.started, number))
+
+
+def _start(known: Circumstances | None) -> ChainRecalibrator:
     return SHOWN if known is None else INFORMED
 
 

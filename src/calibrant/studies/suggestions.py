@@ -42,6 +42,7 @@ class Stored(NamedTuple):
     shown: tuple[float, float] | None  # the interval shown for a single objective, minimised
     limits: dict[str, Forecast]  # of constraints, by name
     feasible: float | None  # the probability promised that all of them are met
+    by: Mapping[str, Any] | None = None  # the state that showed the interval, as it was noted
 
 
 def signs(study: Study) -> FloatArray:
@@ -55,8 +56,18 @@ def store(
     params: Internal,
     suggestion: Suggestion,
     shown: tuple[float, float] | None,
+    by: Mapping[str, Any] | None = None,
 ) -> None:
-    """Keep a suggestion with its trial, where every worker can see it."""
+    """Keep a suggestion with its trial, where every worker can see it.
+
+    Args:
+        study: of the trial.
+        trial: that runs.
+        params: internal values of the point.
+        suggestion: the point, and what was forecast of it.
+        shown: the interval shown for a single objective, as it is minimised.
+        by: the state that shows it (:mod:`calibrant.studies.shown_states`).
+    """
     record: dict[str, Any] = {
         "version": _VERSION,
         "params": dict(params),
@@ -69,6 +80,7 @@ def store(
         record["feasible"] = suggestion.feasible
     if shown is not None:  # JSON has no infinity
         record["shown"] = [end if np.isfinite(end) else None for end in shown]
+        record["by"] = by
     optuna_private.note_trial(study, trial, _KEY, record)
 
 
@@ -109,7 +121,10 @@ def _decoded(record: Mapping[str, Any]) -> Stored:
         raise ValueError(f"signs are 1 or -1, and not {then}")
     known = _circumstances(record.get("known"))
     shown, feasible = _interval(record.get("shown")), _probability(record.get("feasible"))
-    return Stored(params, forecasts, then, known, shown, limits, feasible)
+    by = record.get("by")
+    if by is not None and not isinstance(by, Mapping):
+        raise ValueError(f"{by!r} is not the state of a recalibrator")
+    return Stored(params, forecasts, then, known, shown, limits, feasible, by)
 
 
 def _circumstances(noted: Any) -> Circumstances | None:
