@@ -128,6 +128,7 @@ decisions: .venv-peers/own/.installed  ## forecasts, recommendations, outlook, s
 
 large: $(VENV)/.test-installed  ## searches with thousands of outcomes: what is missing, and its page (an hour)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.large.run
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.large.stored
 	$(BIN)/python -m benchmarks.large.tables
 
 faults: $(VENV)/.test-installed  ## workers killed, databases stopped: what is missing, and its page (half an hour)

@@ -76,10 +76,9 @@ def _outputs_from_dict(state: Mapping[str, Any]) -> MonotoneMap:
     if floor and not known["signed"]:
         known["low"] = floor
     signed = known.pop("signed", True)
-    numbers = {name: float(validate.finite(name, value)) for name, value in known.items()}
-    restored = PowerMap(bool(signed), **numbers)
-    validate.positive("unit", restored.unit)
-    validate.positive("std", restored.std)
-    if not (restored.low < restored.high and abs(restored.power) <= _STEEPEST):
+    numbers = validate.finite("outputs", list(known.values())).tolist()
+    restored = PowerMap(bool(signed), **dict(zip(known, numbers, strict=True)))
+    sizes = min(restored.unit, restored.std) > 0.0
+    if not (sizes and restored.low < restored.high and abs(restored.power) <= _STEEPEST):
         raise ValueError(f"This is not a stored output map: {dict(state)!r}.")
     return restored
