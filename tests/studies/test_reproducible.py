@@ -2,6 +2,7 @@
 
 import optuna
 import pytest
+from optuna.trial import TrialState
 
 import calibrant
 from calibrant import CalibratedSampler
@@ -27,9 +28,70 @@ def test_the_storage_does_not_matter(tmp_path, kind):
     assert search(f"{kind}:///{tmp_path}/study", 11) == search(None, 11)
 
 
-def test_a_search_that_is_resumed_can_be_repeated(tmp_path):
-    one, two = (search(f"sqlite:///{tmp_path}/{name}.db", 7, 11) for name in "ab")
-    assert one == two
+@pytest.mark.parametrize("kind", ["sqlite", "journal"])
+@pytest.mark.parametrize("parts", [(7, 11), (2, 4, 11), (10, 11)])
+def test_a_search_that_is_stopped_and_resumed_is_the_same_search(tmp_path, kind, parts):
+    assert search(f"{kind}:///{tmp_path}/study", *parts) == search(None, 11)
+
+
+def test_another_seed_does_not_go_on_where_the_first_one_was(tmp_path):
+    url = f"sqlite:///{tmp_path}/study.db"
+    search(url, 7)
+    assert search(url, 11, seed=4) != search(None, 11)
+
+
+@pytest.mark.parametrize("damage", [None, 3, [], {"seed": 3}, {"seed": 3, "after": ["x", 1, 2, 3]}])
+def test_a_damaged_note_of_random_numbers_is_none(damage):
+    study = calibrant.minimize(bowl, SPACE, 8, seed=3)
+    for trial in study.get_trials(deepcopy=False):
+        trial.system_attrs["calibrant:suggestion"]["random"] = damage
+    study.sampler = CalibratedSampler(seed=3)
+    study.optimize(objective, n_trials=2)
+    assert len(study.trials) == 10
+
+
+def objective(trial):
+    return bowl({"x": trial.suggest_float("x", 0, 1), "n": trial.suggest_int("n", 1, 6)})
+
+
+def as_it_was(trials, number):
+    """Return the study as it was when a trial was asked for."""
+    study = optuna.create_study(sampler=CalibratedSampler(seed=3))
+    for trial in trials[:number]:
+        if trial.datetime_complete > trials[number].datetime_start:
+            trial = optuna.create_trial(
+                state=TrialState.RUNNING,
+                params=trial.params,
+                distributions=trial.distributions,
+                system_attrs=trial.system_attrs,
+            )
+        study.add_trial(trial)
+    return study
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_any_suggestion_can_be_made_again_from_the_storage(tmp_path, workers):
+    """From what had finished, what was running, and the random numbers noted with it."""
+    url = f"sqlite:///{tmp_path}/study.db"
+    study = optuna.create_study(storage=url, sampler=CalibratedSampler(seed=3))
+    running = []
+    for number in range(20):
+        trial = study.ask()
+        running.append((trial, objective(trial)))
+        if len(running) == workers:
+            study.tell(*running.pop(number % workers))
+    for pair in running:
+        study.tell(*pair)
+    trials = study.trials
+    replayed = 0
+    for number in range(6, 20, 3):
+        past = as_it_was(trials, number)
+        assert past.sampler._random.go_back(trials[number])
+        trial = past.ask()
+        objective(trial)
+        assert trial.params == trials[number].params
+        replayed += sum(t.state == TrialState.RUNNING for t in past.trials[:number])
+    assert (replayed > 0) == (workers > 1)
 
 
 def test_the_same_history_gives_the_same_suggestion(tmp_path):
@@ -41,9 +103,6 @@ def test_the_same_history_gives_the_same_suggestion(tmp_path):
         storage = None if name == "memory" else open_storage(f"sqlite:///{tmp_path}/again.db")
         study = optuna.create_study(storage=storage, sampler=CalibratedSampler(seed=5))
         study.add_trials(past.trials)
-        study.optimize(
-            lambda t: bowl({"x": t.suggest_float("x", 0, 1), "n": t.suggest_int("n", 1, 6)}),
-            n_trials=1,
-        )
+        study.optimize(objective, n_trials=1)
         suggested.append(study.trials[-1].params)
     assert suggested[0] == suggested[1]

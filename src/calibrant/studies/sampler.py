@@ -36,6 +36,7 @@ from calibrant.search.step import Fits, Policy, Suggestion
 from calibrant.search.training import TrainingData
 from calibrant.studies import optuna_private
 from calibrant.studies.archive import Archive, running_points
+from calibrant.studies.randomness import Randomness
 from calibrant.studies.shown import ShownForecasts
 from calibrant.studies.space import Internal, Space, searchable
 from calibrant.studies.space_text import parse_space
@@ -84,7 +85,8 @@ class CalibratedSampler(BaseSampler):
             :func:`~calibrant.minimize` takes them; by default they are learned from the trials, and
             those that start before the first has ended are drawn at random. Ranges must be those
             that the objective asks for: a suggestion outside them is not used.
-        seed: of all random choices.
+        seed: of all random choices. A search that is stopped and resumed goes on with the random
+            numbers that it would have drawn.
     """
 
     def __init__(
@@ -110,8 +112,7 @@ class CalibratedSampler(BaseSampler):
         self._search_space = searchable(parse_space(search_space)) if search_space else {}
         if seed is not None and validate.whole("seed", seed) < 0:
             raise ValueError(f"`seed >= 0` must hold, but got seed={seed}.")
-        self._seed = seed
-        self._rng = np.random.default_rng(seed)
+        self._random = Randomness(seed)
         self._lock = threading.RLock()
         self._archive = Archive()
         self._last: tuple[Mapping[str, BaseDistribution], Fits] = ({}, Fits())
@@ -156,14 +157,16 @@ class CalibratedSampler(BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         # Workers with the same seed must not draw the same: the trial decides, and the name.
-        seed = self._seed if self._seed is not None else int(self._rng.integers(2**31))
+        seed = self._random.seed
+        if seed is None:
+            seed = int(self._random.rng.integers(2**31))
         entropy = [seed, trial.number, zlib.crc32(param_name.encode())]
         drawn = int(np.random.default_rng(entropy).integers(2**31))
         random = RandomSampler(seed=drawn)
         return random.sample_independent(study, trial, param_name, param_distribution)
 
     def reseed_rng(self) -> None:
-        self._rng = np.random.default_rng()
+        self._random.reseed()
 
     def outcomes(self, study: Study) -> tuple[ScoreLog, ...]:
         """Return the online calibration set of each objective: scores of forecasts come due."""
@@ -189,6 +192,9 @@ class CalibratedSampler(BaseSampler):
         """Return a point, stored with its trial, that no other worker has taken meanwhile."""
         fixed = space.to_internal(optuna_private.fixed_params(trial))
         objectives = len(study.directions)
+        if not self._random.is_placed:
+            self._random.go_on(optuna_private.every_trial(study))
+        before = self._random.state()
         avoided: list[Internal] = []
         for _ in range(_ATTEMPTS):
             running = [params for _, params in self._running(study, trial)]
@@ -196,7 +202,7 @@ class CalibratedSampler(BaseSampler):
             suggestion = self._suggest(study, trial, space, history, fixed)
             params = space.internal(suggestion.x)
             shown, by = self._show(suggestion)
-            store(study, trial, params, suggestion, shown, by)
+            store(study, trial, params, suggestion, shown, by, self._random.note(before))
             rivals = self._rivals(study, trial, params)
             if fixed or not rivals:
                 break
@@ -239,7 +245,7 @@ class CalibratedSampler(BaseSampler):
         if is_startup(history, self._n_startup_trials):
             taken, notices = self._policy.taken(history, cube)
             self._notices.say(notices)
-            x = startup_point(self._own_place(study, trial, cube), cube, taken, self._rng)
+            x = startup_point(self._own_place(study, trial, cube), cube, taken, self._random.rng)
             return Suggestion(space.row(space.existing({**space.internal(x), **fixed})))
         data = self._policy.prepare(history, cube)
         fits, point = self._fit(data, space), dict(fixed)
@@ -249,7 +255,7 @@ class CalibratedSampler(BaseSampler):
             columns = {name: column for column, name in enumerate(space.coordinates)}
             given = {columns[name]: float(space.row(fixed)[columns[name]]) for name in fixed}
             part = cube.fixed(given) if given else cube
-            chosen, notices = self._policy.choose(history, data, fits, part, self._rng)
+            chosen, notices = self._policy.choose(history, data, fits, part, self._random.rng)
             self._notices.say(notices)
             point = {**space.internal(chosen), **fixed}
         return self._policy.forecast(space.row(space.existing(point)), data, fits)
@@ -273,11 +279,11 @@ class CalibratedSampler(BaseSampler):
 
     def _design_seed(self, study: Study) -> int:
         """Return the seed of the design, drawn by the first worker that needs it."""
-        if self._seed is not None:
-            return self._seed
+        if self._random.seed is not None:
+            return self._random.seed
         known = optuna_private.study_note(study, _DESIGN_KEY)
         if not isinstance(known, int) or known < 0:
-            known = int(self._rng.integers(2**31))
+            known = int(self._random.rng.integers(2**31))
             optuna_private.note_study(study, _DESIGN_KEY, known)
         return int(known)
 

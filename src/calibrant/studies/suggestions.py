@@ -57,6 +57,7 @@ def store(
     suggestion: Suggestion,
     shown: tuple[float, float] | None,
     by: Mapping[str, Any] | None = None,
+    random: Mapping[str, Any] | None = None,
 ) -> None:
     """Keep a suggestion with its trial, where every worker can see it.
 
@@ -67,6 +68,7 @@ def store(
         suggestion: the point, and what was forecast of it.
         shown: the interval shown for a single objective, as it is minimised.
         by: the state that shows it (:mod:`calibrant.studies.shown_states`).
+        random: what was drawn for it (:mod:`calibrant.studies.randomness`).
     """
     record: dict[str, Any] = {
         "version": _VERSION,
@@ -81,6 +83,8 @@ def store(
     if shown is not None:  # JSON has no infinity
         record["shown"] = [end if np.isfinite(end) else None for end in shown]
         record["by"] = by
+    if random is not None:
+        record["random"] = random
     optuna_private.note_trial(study, trial, _KEY, record)
 
 
@@ -94,6 +98,13 @@ def stored(trial: FrozenTrial) -> Stored | None:
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError) as error:
         _say(trial.number, optuna_private.trial_id(trial), f"{type(error).__name__}: {error}"[:200])
         return None
+
+
+def drawn(trial: FrozenTrial) -> Mapping[str, Any] | None:
+    """Return what was noted about random numbers with the suggestion of a trial."""
+    record = optuna_private.trial_note(trial, _KEY)
+    note = record.get("random") if isinstance(record, Mapping) else None
+    return note if isinstance(note, Mapping) else None
 
 
 @cache  # once each: a running trial is read before every suggestion
