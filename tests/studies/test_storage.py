@@ -104,6 +104,20 @@ def test_what_is_no_database(tmp_path):
         open_storage(f"sqlite:///{tmp_path}/study.db")
 
 
+@pytest.mark.parametrize("half", [b'{"op_code":4,"wor', b"x" * 9000, b""])
+def test_half_a_line_at_the_end_of_a_journal_is_cut_off(tmp_path, half):
+    """A full disk, or a machine that stops, leaves one; the next line is not written behind it."""
+    url = f"journal:///{tmp_path}/study.log"
+    first = calibrant.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, 3, storage=url)
+    with open(tmp_path / "study.log", "ab") as file:
+        file.write(half)
+    first.add_trial(first.trials[0])  # by who had the journal open
+    again = calibrant.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, 6, storage=url)
+    assert [t.params for t in again.trials[:3]] == [t.params for t in first.trials[:3]]
+    assert len(again.trials) == 6
+    assert (tmp_path / "study.log").read_bytes().endswith(b"}\n")
+
+
 def test_journals(tmp_path):
     for _ in range(2):
         study = calibrant.minimize(

@@ -17,12 +17,12 @@ from typing import Any
 import optuna
 from optuna.exceptions import ExperimentalWarning, StorageInternalError
 from optuna.storages import BaseStorage, GrpcStorageProxy, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.core import validate
 from calibrant.studies import optuna_private
+from calibrant.studies.journal import journal
 from calibrant.studies.steady import LATE, SteadyStorage, bring_home
 
 _SCHEMA = "{SCHEMA_VERSION}"
@@ -172,7 +172,7 @@ def _journal(rest: str) -> BaseStorage:
     path = Path(rest.removeprefix("/"))
     if not path.parent.is_dir() or path.is_dir():
         raise ValueError(f"`journal:///{path}` must name a file in a folder that exists.")
-    return JournalStorage(JournalFileBackend(str(path)))
+    return JournalStorage(journal(str(path)))
 
 
 def _proxy(rest: str) -> BaseStorage:
