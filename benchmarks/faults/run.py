@@ -1,6 +1,6 @@
 """Run what is missing of the faults: `python -m benchmarks.faults.run`, or `make faults`.
 
-Results are JSON lines, one per run. Without PostgreSQL its runs are left out, and said so.
+Results are JSON lines, one per run. What cannot be run here is left out, and said so.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any
 import optuna
 
 import calibrant
-from benchmarks.faults.postgres import Postgres, missing, postgres
-from benchmarks.faults.workers import NAME, Fault, kill_one, suspend_one, together
+from benchmarks.faults import scenarios
+from benchmarks.faults.postgres import Postgres, postgres
+from benchmarks.faults.workers import NAME, refused, together
 from benchmarks.kit.lines import append, read_lines
 from benchmarks.kit.running import commit
 
 RESULTS = Path(__file__).parent / "results" / "faults.jsonl"
-STORAGES = ("postgresql", "sqlite", "journal", "grpc")
 KEYS = ("scenario", "storage", "workers", "trials")
 
 PROXY = """
@@ -80,29 +80,27 @@ def _wait_for(port: int) -> None:
 
 def execute(scenario: str, kind: str, workers: int, trials: int) -> dict[str, Any]:
     """Return the accounts of one run."""
-    with tempfile.TemporaryDirectory() as name, storage(kind, Path(name)) as (url, home, server):
-        faults: list[Fault] = []
-        if scenario == "kills":
-            faults = [Fault(2.0, kill_one)]
-        elif scenario == "sleepers":
-            faults = [Fault(4.0, suspend_one)]
-        elif scenario.startswith("outages"):
-            assert server is not None
-            left, running = [3], server
-
-            def outage(alive: list[int]) -> None:
-                if left[0]:
-                    left[0] -= 1
-                    running.stop()
-                    time.sleep(20.0)
-                    running.start()
-
-            faults = [Fault(8.0, outage)]
-        found = together(url, home, trials, workers, faults, Path(name))
-        if found.get("crashed"):
-            print((Path(name) / "workers.log").read_text()[-3000:], file=sys.stderr)
     key = dict(zip(KEYS, (scenario, kind, workers, trials), strict=True))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with scenarios.place(scenario, folder) as home_folder:
+            found = _run(scenario, kind, workers, trials, folder, home_folder)
+        if found.get("crashed"):
+            print((folder / "workers.log").read_text()[-3000:], file=sys.stderr)
     return {**key, **found, "commit": commit()}
+
+
+def _run(
+    scenario: str, kind: str, workers: int, trials: int, folder: Path, home_folder: Path
+) -> dict[str, Any]:
+    with storage(kind, home_folder) as (url, home, server):
+        if scenario == "read-only":
+            with scenarios.read_only(home_folder):
+                return refused(url, workers, folder)
+        other = scenarios.other_version(folder) if scenario == "versions" else None
+        faults = scenarios.faults(scenario, server, home_folder)
+        clocks = scenario == "clocks"
+        return together(url, home, trials, workers, faults, folder, other, clocks)
 
 
 def main() -> None:
@@ -114,11 +112,9 @@ def main() -> None:
     if given.only:
         print(json.dumps(execute(*given.only, given.workers, given.trials)))
         return
-    every = [("none", kind) for kind in STORAGES] + [("kills", kind) for kind in STORAGES]
-    every += [("outages", "postgresql"), ("sleepers", "postgresql")]
     done = {tuple(row[key] for key in KEYS) for row in read_lines(RESULTS)}
-    for scenario, kind in every:
-        if kind == "postgresql" and (why := missing()):
+    for scenario, kind in scenarios.EVERY:
+        if why := scenarios.missing(scenario, kind):
             print(f"left out: {scenario} on {kind}: {why}")
             continue
         if (scenario, kind, given.workers, given.trials) not in done:

@@ -2,7 +2,8 @@
 
 Each worker is forked from a process that has loaded everything, so that killing one every other
 second leaves time to work. Each takes itself for a machine of its own: others learn of its death
-by its heartbeat alone. A ledger holds a line for each evaluation that has ended, told or not.
+by its heartbeat alone. A ledger holds a line for each evaluation that has ended, told or not, with
+the interval that its worker was shown before it.
 """
 
 from __future__ import annotations
@@ -10,22 +11,28 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import optuna
-from optuna.trial import Trial, TrialState
+from optuna.trial import FrozenTrial, Trial, TrialState
 
 import calibrant
 from calibrant.studies import processes
 from calibrant.studies.archive import Archive
+from calibrant.studies.review import review
 from calibrant.studies.runner import evaluated, run
+from calibrant.studies.shown import interval_shown
 from calibrant.studies.space_text import parse_space
+from calibrant.studies.steady import LATE
 
 SPACE = parse_space({f"x{i}": (0.0, 1.0) for i in range(3)})
 HEARTBEAT = 2  # seconds; a trial is taken over after three times as long
@@ -43,17 +50,40 @@ class Fault:
 def evaluate(trial: Trial, ledger: Path) -> float:
     """Evaluate a setting, for some tenths of a second, and write its end to the ledger."""
     x = np.array([trial.suggest_float(name, 0.0, 1.0) for name in SPACE])
+    study = trial.study
+    shown = interval_shown(study, study._storage.get_trial(trial._trial_id)) or (np.nan, np.nan)
     time.sleep(random.uniform(0.1, 0.5))
     value = float(((x - 0.3) ** 2).sum())
-    line = " ".join(repr(float(v)) for v in (*x, value)) + "\n"
+    line = " ".join(repr(float(v)) for v in (*x, value, *shown)) + "\n"
     file = os.open(ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.write(file, line.encode())
     os.close(file)
     return value
 
 
-def _work(url: str, n_trials: int, ledger: Path) -> None:
+def _lose_the_time() -> None:
+    """Make the clock of this process jump every three seconds, by up to an hour either way."""
+    true, own = time.time, os.getpid()
+
+    def told() -> float:
+        jump = random.Random(f"{own} {time.monotonic() // 3.0}").uniform(-3600.0, 3600.0)
+        return true() + jump
+
+    class Jumping(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Any:
+            return datetime.fromtimestamp(told(), tz)
+
+    time.time = told
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("optuna.", "calibrant.")) and vars(module).get("datetime") is datetime:
+            module.datetime = Jumping  # type: ignore[attr-defined]
+
+
+def _work(url: str, n_trials: int, ledger: Path, clocks: bool = False) -> None:
     random.seed(os.getpid())
+    if clocks:
+        _lose_the_time()
     own = f"machine-{os.getpid()}"
     processes._machine = lambda: own  # type: ignore[assignment]
     storage = calibrant.open_storage(url, heartbeat=HEARTBEAT, patience=120)
@@ -63,7 +93,8 @@ def _work(url: str, n_trials: int, ledger: Path) -> None:
     run(study, lambda trial: evaluate(trial, ledger), n_trials)
 
 
-def _fork(work: Callable[[], None], log: Path) -> int:
+def fork(work: Callable[[], None], log: Path) -> int:
+    """Start a process that does some work; return its id."""
     if pid := os.fork():
         return pid
     code = 1
@@ -81,8 +112,33 @@ def _fork(work: Callable[[], None], log: Path) -> int:
         os._exit(code)
 
 
+def start_at(code: Path, url: str, n_trials: int, ledger: Path, log: Path) -> int:
+    """Start a worker that runs other code, such as that of an earlier version; return its id."""
+    command = [sys.executable, "-W", "ignore", "-c", _OTHER, url, str(n_trials), str(ledger)]
+    paths = os.pathsep.join([str(code / "src"), str(code)])
+    with log.open("ab") as out:
+        return subprocess.Popen(
+            command, cwd=code, env={**os.environ, "PYTHONPATH": paths}, stdout=out, stderr=out
+        ).pid
+
+
+_OTHER = """
+import sys
+from pathlib import Path
+from benchmarks.faults.workers import _work
+_work(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))
+"""
+
+
 def together(
-    url: str, home: str, n_trials: int, workers: int, faults: Sequence[Fault], folder: Path
+    url: str,
+    home: str,
+    n_trials: int,
+    workers: int,
+    faults: Sequence[Fault],
+    folder: Path,
+    other: Path | None = None,
+    clocks: bool = False,
 ) -> dict[str, Any]:
     """Run workers until the study has its evaluations; return what became of them.
 
@@ -93,15 +149,20 @@ def together(
         workers: how many there are at any time.
         faults: what goes wrong meanwhile; a worker that was killed is replaced.
         folder: for the ledger and the workers' logs.
+        other: where there is other code, which every second worker runs.
+        clocks: whether each worker has a clock of its own, that jumps.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     ledger, log = folder / "ledger", folder / "workers.log"
+    ledger.touch()
     start = time.monotonic()
 
-    def begin() -> int:
-        return _fork(lambda: _work(url, n_trials, ledger), log)
+    def begin(place: int = 0) -> int:
+        if other is not None and place % 2:
+            return start_at(other, url, n_trials, ledger, log)
+        return fork(lambda: _work(url, n_trials, ledger, clocks), log)
 
-    alive = [begin() for _ in range(workers)]
+    alive = [begin(place) for place in range(workers)]
     due = [start + fault.every for fault in faults]
     ended: Counter[str] = Counter()
     while alive:
@@ -122,6 +183,16 @@ def together(
     return {"seconds": round(seconds, 1), **dict(ended), **accounts(home, ledger)}
 
 
+def refused(url: str, workers: int, folder: Path) -> dict[str, Any]:
+    """Start workers where they cannot work; return how many ended with an error, and which."""
+    log = folder / "workers.log"
+    every = [fork(lambda: _work(url, 1, folder / "ledger"), log) for _ in range(workers)]
+    codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in every]
+    lines = log.read_text().replace(str(folder), "…").splitlines()
+    said = {line for line in lines if not line.startswith(" ") and "Error: " in line}
+    return {"refused": sum(code == 1 for code in codes), "said": sorted(said)}
+
+
 def kill_one(alive: list[int]) -> None:
     """Kill any of the workers, at any moment."""
     os.kill(random.choice(alive), signal.SIGKILL)
@@ -136,14 +207,17 @@ def suspend_one(alive: list[int]) -> None:
 
 
 def accounts(home: str, ledger: Path) -> dict[str, Any]:
-    """Compare what the study holds with what has been evaluated."""
+    """Compare what the study holds with what has been evaluated, and with what was shown."""
     study = optuna.load_study(study_name=NAME, storage=calibrant.open_storage(home))
     trials = study.get_trials()
     complete = [t for t in trials if t.state == TrialState.COMPLETE]
     settings = Counter(tuple(t.params[name] for name in SPACE) for t in complete)
-    stored = Counter((*(t.params[name] for name in SPACE), t.value) for t in complete)
-    lines = ledger.read_text(encoding="ascii").splitlines()
-    made = Counter(tuple(map(float, line.split())) for line in lines)
+    stored = Counter(map(_evaluation, complete))
+    lines = [
+        tuple(map(float, line.split())) for line in ledger.read_text(encoding="ascii").splitlines()
+    ]
+    size = len(SPACE) + 1
+    made = Counter(line[:size] for line in lines)
     archive = Archive()
     archive.update(study)
     return {
@@ -155,6 +229,25 @@ def accounts(home: str, ledger: Path) -> dict[str, Any]:
         "twice": sum(count - 1 for count in settings.values()),
         "stuck": sum(t.state == TrialState.RUNNING for t in trials),
         "queued": sum(t.state == TrialState.WAITING for t in trials),  # for the next run
+        "late": sum(LATE in t.system_attrs for t in trials),  # given up, though the worker lived
         "scored": len(archive.outcomes(1)[0]),
+        **reported(study, {(line[:size], line[size:]) for line in lines}),
         "best": min((t.value for t in complete if t.value is not None), default=None),
     }
+
+
+def reported(study: optuna.Study, seen: set[tuple[Any, Any]]) -> dict[str, int]:
+    """Return how many intervals a review reports, and how many of them no worker was shown."""
+    if not any(t.state == TrialState.COMPLETE for t in study.trials):
+        return {"reported": 0, "misreported": 0}
+    found, trials = review(study), study.get_trials()
+    intervals = [
+        (_evaluation(trials[number]), (low, high))
+        for number, low, high in zip(found.forecast_numbers, found.low, found.high, strict=True)
+    ]
+    known = [one for one in intervals if (one[0], ()) not in seen]  # other versions wrote none
+    return {"reported": len(known), "misreported": sum(one not in seen for one in known)}
+
+
+def _evaluation(trial: FrozenTrial) -> tuple[float, ...]:
+    return (*(trial.params[name] for name in SPACE), trial.value or 0.0)

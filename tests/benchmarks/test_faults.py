@@ -1,4 +1,4 @@
-"""Workers that are killed while they share a study: a short run of benchmarks/faults."""
+"""Workers that are killed while they share a study: short runs of benchmarks/faults."""
 
 import json
 import subprocess
@@ -23,3 +23,6 @@ def test_killed_workers_lose_at_most_what_they_were_about_to_tell(storage):
     assert {key: found.get(key) for key in WHOLE} == WHOLE, done.stderr
     assert found["killed"] >= 1
     assert found["lost"] <= found["killed"]
+    # Intervals that a review reports are those that the workers were shown before they evaluated.
+    assert found["reported"] >= 5
+    assert found["misreported"] == 0
