@@ -101,7 +101,7 @@ peers: peers-environments  ## calibrant beside other systems: what is missing of
 .venv-torch/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv-torch
 	.venv-torch/bin/python -m pip install --quiet torch==2.13.0
-	.venv-torch/bin/python -m pip install --quiet --editable '.[test,torch,botorch,ax]' 'ray[tune]>=2.60' 'optuna-integration[sklearn]>=5.0'
+	.venv-torch/bin/python -m pip install --quiet --editable '.[test,torch,botorch,ax]' 'ray[tune]>=2.60' 'dask[distributed]>=2025.1' 'optuna-integration[sklearn]>=5.0'
 	touch $@
 
 paper-networks: .venv-torch/.installed  ## its networks, on a GPU where torch finds one: hours without
@@ -133,12 +133,13 @@ large: $(VENV)/.test-installed  ## searches with thousands of outcomes: what is 
 
 faults: $(VENV)/.test-installed  ## workers killed, databases stopped: what is missing, and its page (half an hour)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.faults.run
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.faults.asks
 	$(BIN)/python -m benchmarks.faults.tables
 
-TORCH_TESTS := $(patsubst %,tests/bridges/test_%.py,ax botorch frameworks networks ray search_cv) \
+TORCH_TESTS := $(patsubst %,tests/bridges/test_%.py,ax botorch dask frameworks networks ray search_cv) \
 	tests/benchmarks/test_paper_cnn.py tests/test_docstrings.py
 
-test-torch: .venv-torch/.installed  ## the tests that need torch, BoTorch, Ax, Ray or OptunaSearchCV
+test-torch: .venv-torch/.installed  ## the tests that need torch, BoTorch, Ax, Ray, Dask or OptunaSearchCV
 	.venv-torch/bin/python -m pytest $(WORKERS) $(TORCH_TESTS)
 
 # The notice is about a later MkDocs; warnings of this one are errors.

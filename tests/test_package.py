@@ -58,7 +58,7 @@ def test_code_in_the_documents_runs(page, tmp_path, monkeypatch):
 
 # These need more packages, and have tests of their own: test_ray.py, test_search_cv.py,
 # test_frameworks.py.
-ELSEWHERE = {"botorch_loop.py", "ray_tune.py", "search_cv.py"}
+ELSEWHERE = {"botorch_loop.py", "dask_workers.py", "ray_tune.py", "search_cv.py"}
 SLOW = {
     "compare_methods.py",
     "tune_classifier.py",

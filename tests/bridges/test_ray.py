@@ -25,3 +25,55 @@ def test_the_example_finds_a_good_classifier(tmp_path):
     )
     assert float(re.search(r"error (\S+) with", printed)[1]) < 0.12
     assert "80 % intervals held" in printed
+
+
+ON_NODES = """
+import time
+
+import optuna
+import ray
+from ray import tune
+from ray.cluster_utils import Cluster
+from ray.tune.search.optuna import OptunaSearch
+
+import calibrant
+
+
+def train(settings):
+    time.sleep(1.0)
+    node = ray.get_runtime_context().get_node_id()
+    return {"loss": (settings["x"] - 0.3) ** 2, "node": node}
+
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+for _ in range(3):
+    cluster.add_node(num_cpus=1)
+ray.init(address=cluster.address, log_to_driver=False)
+results = tune.Tuner(
+    train,
+    param_space={"x": tune.uniform(0.0, 1.0)},
+    tune_config=tune.TuneConfig(
+        metric="loss",
+        mode="min",
+        search_alg=OptunaSearch(sampler=calibrant.CalibratedSampler(seed=0)),
+        num_samples=15,
+        max_concurrent_trials=3,
+        reuse_actors=True,
+    ),
+    run_config=tune.RunConfig(verbose=0),
+).fit()
+nodes = {result.metrics["node"] for result in results}
+settings = {result.config["x"] for result in results}
+print(f"{len(nodes)} nodes, {len(settings)} settings, {results.get_best_result().metrics['loss']}")
+"""
+
+
+def test_the_nodes_of_a_cluster_share_a_search(tmp_path):
+    environment = os.environ | {"HOME": str(tmp_path), "RAY_USAGE_STATS_ENABLED": "0"}
+    command = [sys.executable, "-W", "ignore", "-c", ON_NODES]
+    printed = subprocess.check_output(command, text=True, timeout=300, env=environment)
+    nodes, settings, loss = re.search(r"(\d+) nodes, (\d+) settings, (\S+)", printed).groups()
+    assert int(nodes) >= 2  # the third may be ready only when all is done
+    assert int(settings) == 15
+    assert float(loss) < 1e-3
