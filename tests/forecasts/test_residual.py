@@ -31,6 +31,17 @@ def monotone(draw_from):
     return st.lists(draw_from, min_size=1, max_size=12).map(sorted)
 
 
+def test_a_score_that_is_an_outermost_jump_up_to_rounding_is_on_it():
+    """Whether an outcome on a point mass counts must not depend on the last bit of its score."""
+    residual = WarpedNormal([0.05, 0.1, 0.9, 0.95], [0.02, 0.02, 0.98, 0.98])
+    first, last = ndtri(0.02), ndtri(0.98)
+    below = [np.nextafter(first, -9.0), first, np.nextafter(first, 9.0)]
+    np.testing.assert_allclose(residual.cdf(below), 0.1, rtol=1e-9)
+    above = [np.nextafter(last, -9.0), last, np.nextafter(last, 9.0)]
+    np.testing.assert_allclose(residual.cdf(above), 0.95, rtol=1e-9)
+    np.testing.assert_allclose(residual.cdf(first - 1e-9), 0.05, rtol=1e-6)
+
+
 @given(monotone(st.floats(0, 1)), st.floats(-9, 9))
 def test_warped_normal_shortfall_and_crps_for_any_monotone_table(warped, v):
     residual = WarpedNormal(np.arange(1, len(warped) + 1) / (len(warped) + 1), warped)

@@ -58,11 +58,18 @@ class WarpedNormal(Forecast):
 
     def unwarp(self, u: ArrayLike) -> FloatArray:
         """Return G(u) = sup{p : R(p) ≤ u}, the CDF of the recalibrated PIT."""
-        u = validate.probabilities("u", u)
-        # At a jump of G the last bit of u decides, and u may come from a rounded R(p): move it to
-        # the knot. Not within 1e-9 of 0 and 1, where PITs truly differ by less than rounding.
+        return self._unwarped(self._on_knots(validate.probabilities("u", u)))
+
+    def _on_knots(self, u: FloatArray) -> FloatArray:
+        """Return PITs, moved to a knot where they are one up to rounding.
+
+        At a jump of G the last bit of u decides, and u may come from a rounded R(p). Not within
+        1e-9 of 0 and 1, where PITs truly differ by less than rounding.
+        """
         knot, at_knot = _nearest(self._warped, u)
-        u = np.where(at_knot & (u > 1e-9) & (u < 1.0 - 1e-9), self._warped[knot], u)
+        return np.where(at_knot & (u > 1e-9) & (u < 1.0 - 1e-9), self._warped[knot], u)
+
+    def _unwarped(self, u: FloatArray) -> FloatArray:
         segment = np.minimum(
             np.searchsorted(self._warped, u, side="right") - 1, self._warped.size - 2
         )
@@ -89,8 +96,9 @@ class WarpedNormal(Forecast):
         z = validate.as_floats("y", y)
         # A finite score must have a PIT below 1: there may be mass at +∞.
         u = np.where(np.isposinf(z), 1.0, np.minimum(ndtr(z), 1.0 - PIT_RESOLUTION))
+        u = self._on_knots(u)  # the outermost ones, too: they may be jumps
         first, last = self._warped[1], self._warped[-2]
-        score = np.array(ndtri(self.unwarp(u)))
+        score = np.array(ndtri(self._unwarped(u)))
         # In the outer segments G and 1 − G are proportional to Φ(z) and Φ(−z): use logarithms.
         low, high = u < first, u > last
         score[low] = _tail_score(z[low], self._levels[1], first)
