@@ -69,17 +69,43 @@ def main() -> None:
         f"| {row['latency'][1]:.2f} | {row['cpu']:.3f} | {row['statements']:.0f} | {row['crashed']} |"
         for row in read_lines(asks.RESULTS)
     ]
-    parts = [HEAD, *(f"{line}\n" for line in lines), *refused, ASKS, *(f"{a}\n" for a in asked)]
+    parts = [HEAD, *(f"{line}\n" for line in lines), _verdict(found), *refused]
+    parts += [ASKS, *(f"{line}\n" for line in asked)]
     PAGE.write_text("".join(parts) + TAIL, encoding="utf-8")
     print(PAGE)
 
 
 def _line(row: dict[str, Any]) -> str:
     return (
-        f"| {row['scenario']} | {row['storage']} | {row['workers']} | {row['trials']} | {row['evaluated']} "
+        f"| {row['scenario']} | {row['storage']} | {row['workers']} | {row['trials']} | {_evaluated(row)} "
         f"| {row.get('killed', 0)} | {row.get('crashed', 0)} | {row['ended']} | {row['lost']} | {row['twice']} "
         f"| {row['late']} | {row['stuck']} | {row['reported']}, {row['misreported']} "
         f"| {row['best']:.1e} | {row['seconds']:.0f} |"
+    )
+
+
+def _evaluated(row: dict[str, Any]) -> str:
+    failed = row["evaluated"] - row["complete"]
+    return f"{row['evaluated']} ({failed} failed)" if failed else str(row["evaluated"])
+
+
+def _verdict(found: list[dict[str, Any]]) -> str:
+    """Return what the rows come to, goals that are missed included."""
+    rows = [row for row in found if row["scenario"] != "read-only"]
+    every = {
+        name: sum(row.get(name, 0) for row in rows)
+        for name in ("crashed", "stuck", "invented", "misreported", "twice", "late")
+    }
+    again = [row for row in rows if row["twice"]]
+    goal = "is reached" if not again else f"is **missed** in {len(again)} of {len(rows)} rows"
+    explained = all(row["twice"] <= row["late"] for row in rows)
+    cause = ", each time after a heartbeat that lapsed" if again and explained else ""
+    return (
+        f"\nIn all rows together {every['crashed']} workers crashed, {every['stuck']} trials are stuck, "
+        f"{every['invented']} outcomes were made up, and {every['misreported']} intervals misreported. "
+        f"That no setting is stored twice {goal}{cause}; heartbeats {HEARTBEAT} s apart are for this "
+        "benchmark, by default they are a minute. *failed*: settings with which four workers in a row "
+        "were killed, and which are not tried again.\n"
     )
 
 
