@@ -64,13 +64,14 @@ def main() -> None:
     found = list(read_lines(RESULTS))
     lines = [_line(row) for row in found if row["scenario"] != "read-only"]
     refused = [_refused(row) for row in found if row["scenario"] == "read-only"]
+    timed = list(read_lines(asks.RESULTS))
     asked = [
         f"| {row['workers']} | {row['per_second']:.1f} | {row['latency'][0]:.2f} "
         f"| {row['latency'][1]:.2f} | {row['cpu']:.3f} | {row['statements']:.0f} | {row['crashed']} |"
-        for row in read_lines(asks.RESULTS)
+        for row in timed
     ]
     parts = [HEAD, *(f"{line}\n" for line in lines), _verdict(found), *refused]
-    parts += [ASKS, *(f"{line}\n" for line in asked)]
+    parts += [ASKS, *(f"{line}\n" for line in asked), _flat(timed)]
     PAGE.write_text("".join(parts) + TAIL, encoding="utf-8")
     print(PAGE)
 
@@ -106,6 +107,20 @@ def _verdict(found: list[dict[str, Any]]) -> str:
         f"That no setting is stored twice {goal}{cause}; heartbeats {HEARTBEAT} s apart are for this "
         "benchmark, by default they are a minute. *failed*: settings with which four workers in a row "
         "were killed, and which are not tried again.\n"
+    )
+
+
+def _flat(timed: list[dict[str, Any]]) -> str:
+    """Return whether asks take as long with many workers as with one."""
+    few, many = timed[0], timed[-1]
+    times = many["latency"][0] / few["latency"][0]
+    goal = "is reached" if times < 2.0 else "is **missed**"
+    busy = many["per_second"] * many["cpu"]
+    return (
+        f"\nThe goal, asks that take as long with many workers as with one, {goal}: {times:.0f} times as "
+        f"long with {many['workers']} as with {few['workers']}. Statements do not grow. CPU does, as each "
+        f"point under evaluation is part of the model; {many['workers']} workers kept "
+        f"{busy:.1f} cores busy with asks alone, and waited for their turn beside the other work.\n"
     )
 
 
