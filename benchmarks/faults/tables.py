@@ -118,7 +118,7 @@ def _flat(timed: list[dict[str, Any]]) -> str:
     busy = many["per_second"] * many["cpu"]
     return (
         f"\nThe goal, asks that take as long with many workers as with one, {goal}: {times:.0f} times as "
-        f"long with {many['workers']} as with {few['workers']}. Statements do not grow. CPU does, as each "
+        f"long with {many['workers']} as with {few['workers']}. Statements hardly grow. CPU does, as each "
         f"point under evaluation is part of the model; {many['workers']} workers kept "
         f"{busy:.1f} cores busy with asks alone, and waited for their turn beside the other work.\n"
     )
