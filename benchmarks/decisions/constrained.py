@@ -1,8 +1,9 @@
 """Problems with constraints: an objective to be minimised, and limits that are met at 0 or below.
 
-The first three were used to choose how promises are kept; the others are judged on. ``minimum`` is
-what a problem of the literature is known to reach; of the speed reducer with the constraints that
-are kept here it is by descent from many points.
+Those of ``CHOSEN_ON`` were used to choose how promises are kept: seven of the literature, and six
+random landscapes; those of ``JUDGED_ON`` had no part in it. ``minimum`` is what a problem of the
+literature is known to reach; of the speed reducer with the constraints that are kept here it is by
+descent from many points, of landscapes the lowest of 4,096 random settings.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import cache
 
 import numpy as np
 
+from benchmarks.decisions.kinds import waves
 from calibrant import test_functions
 
 Limits = dict[str, float]
@@ -45,6 +47,79 @@ def _ackley_waves(p: Mapping[str, float]) -> tuple[float, Limits]:
     value = float(test_functions.shifted(test_functions.ackley(4), 30).on_cube(x)[0])
     waves = float(np.sin(6.0 * x).sum() - 1.0)
     return value, {"waves": waves, "level": 0.9 - float(x.sum())}
+
+
+def _townsend(p: Mapping[str, float]) -> tuple[float, Limits]:
+    a, b = p["a"], p["b"]
+    turn = np.arctan2(a, b)
+    radius = 2.0 * np.cos(turn) - np.cos(2.0 * turn) / 2.0
+    radius -= np.cos(3.0 * turn) / 4.0 + np.cos(4.0 * turn) / 8.0
+    heart = a * a + b * b - radius**2 - (2.0 * np.sin(turn)) ** 2
+    value = -(np.cos((a - 0.1) * b) ** 2) - a * np.sin(3.0 * a + b)
+    return float(value), {"heart": float(heart)}
+
+
+def _three_bars(p: Mapping[str, float]) -> tuple[float, Limits]:
+    outer, inner = p["outer"], p["inner"]
+    section = np.sqrt(2.0) * outer**2 + 2.0 * outer * inner
+    return 100.0 * (2.0 * np.sqrt(2.0) * outer + inner), {
+        "tension": float(2.0 * (np.sqrt(2.0) * outer + inner) / section - 2.0),
+        "inner": float(2.0 * inner / section - 2.0),
+        "compression": float(2.0 / (np.sqrt(2.0) * inner + outer) - 2.0),
+    }
+
+
+def _welded_beam(p: Mapping[str, float]) -> tuple[float, Limits]:
+    weld, joint, height, width = p["weld"], p["joint"], p["height"], p["width"]
+    load, span, young, shear_modulus = 6000.0, 14.0, 30e6, 12e6
+    cost = 1.10471 * weld**2 * joint + 0.04811 * height * width * (span + joint)
+    arm = np.sqrt(joint**2 / 4.0 + ((weld + height) / 2.0) ** 2)
+    polar = 2.0 * np.sqrt(2.0) * weld * joint * (joint**2 / 12.0 + ((weld + height) / 2.0) ** 2)
+    direct = load / (np.sqrt(2.0) * weld * joint)
+    twist = load * (span + joint / 2.0) * arm / polar
+    shear = np.sqrt(direct**2 + direct * twist * joint / arm + twist**2)
+    buckling = 4.013 * young * height * width**3 / (6.0 * span**2)
+    buckling *= 1.0 - height / (2.0 * span) * np.sqrt(young / (4.0 * shear_modulus))
+    return cost, {
+        "shear": float(shear / 13600.0 - 1.0),
+        "bending": 6.0 * load * span / (width * height**2) / 30000.0 - 1.0,
+        "weld": weld - width,
+        "deflection": 4.0 * load * span**3 / (young * height**3 * width) / 0.25 - 1.0,
+        "buckling": 1.0 - buckling / load,
+    }
+
+
+def _rosenbrock_cubic(p: Mapping[str, float]) -> tuple[float, Limits]:
+    """The Rosenbrock function between a cubic and a line."""
+    a, b = p["a"], p["b"]
+    value = (1.0 - a) ** 2 + 100.0 * (b - a * a) ** 2
+    return value, {"cubic": (a - 1.0) ** 3 - b + 1.0, "line": a + b - 2.0}
+
+
+@cache
+def landscape(number: int) -> Constrained:
+    """Return a random problem: smooth or rough, one to three limits, each of which half may meet.
+
+    The share of settings that meets each limit is drawn between 30 % and 80 %.
+    """
+    rng = np.random.default_rng([number, 77])
+    dim, count = int(rng.integers(2, 7)), int(rng.integers(1, 4))
+    names = [f"x{i}" for i in range(dim)]
+    value, *limits = (waves(dim, rng) for _ in range(1 + count))
+    shares = rng.uniform(0.3, 0.8, count)
+    X = np.random.default_rng(0).random((4096, dim))
+    heights = np.array([[limit(x) for limit in limits] for x in X])
+    levels = [np.quantile(column, share) for column, share in zip(heights.T, shares, strict=True)]
+    values = np.array([value(x) for x in X])
+    feasible = (heights <= levels).all(axis=1)
+
+    def evaluate(p: Mapping[str, float]) -> tuple[float, Limits]:
+        x = np.array([p[name] for name in names])
+        met = zip(limits, levels, strict=True)
+        return value(x), {f"limit {i}": limit(x) - level for i, (limit, level) in enumerate(met)}
+
+    space = dict.fromkeys(names, (0.0, 1.0))
+    return Constrained(space, evaluate, float(values[feasible].min()), float(values.std()))
 
 
 def _gramacy(p: Mapping[str, float]) -> tuple[float, Limits]:
@@ -133,6 +208,19 @@ CHOSEN_ON = {
     "ackley-4 between waves": Constrained(
         dict.fromkeys("abcd", (0.0, 1.0)), _ackley_waves, 0.0, 1.4
     ),
+    "townsend": Constrained({"a": (-2.25, 2.25), "b": (-2.5, 1.75)}, _townsend, -2.023988, 1.0),
+    "three bars": Constrained(
+        {"outer": (0.05, 1.0), "inner": (0.05, 1.0)}, _three_bars, 263.8958, 85.0
+    ),
+    "welded beam": Constrained(
+        {"weld": (0.1, 2.0), "joint": (0.1, 10.0), "height": (0.5, 10.0), "width": (0.1, 2.0)},
+        _welded_beam,
+        1.724852,
+        12.0,
+    ),
+    "rosenbrock below a line": Constrained(
+        {"a": (-1.5, 1.5), "b": (-0.5, 2.5)}, _rosenbrock_cubic, 0.0, 200.0
+    ),
 }
 JUDGED_ON = {
     "gramacy": Constrained({"a": (0.0, 1.0), "b": (0.0, 1.0)}, _gramacy, 0.599788, 0.41),
@@ -170,3 +258,11 @@ JUDGED_ON = {
     ),
 }
 PROBLEMS = {**CHOSEN_ON, **JUDGED_ON}
+LANDSCAPES = tuple(f"landscape {number}" for number in range(6))  # also chosen on
+
+
+def problem(name: str) -> Constrained:
+    """Return a problem by its name."""
+    if name in LANDSCAPES:
+        return landscape(LANDSCAPES.index(name))
+    return PROBLEMS[name]

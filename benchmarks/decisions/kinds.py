@@ -47,7 +47,7 @@ def _function(number: int, rng: np.random.Generator) -> Task:
 def _landscape(number: int, rng: np.random.Generator) -> Task:
     """Return a draw of a Gaussian process, with a bowl under it, bent up or down."""
     dim = int(rng.integers(1, 13))
-    value = _waves(dim, rng)
+    value = waves(dim, rng)
     bowl, centre, power = rng.exponential(1.0), rng.uniform(0.1, 0.9, dim), rng.uniform(0.0, 1.5)
 
     def height(x: np.ndarray) -> float:
@@ -69,7 +69,7 @@ def _table(number: int, rng: np.random.Generator) -> Task:
     """Return a grid of settings, some of them labels, with outcomes that saturate."""
     sizes = rng.integers(2, 12, int(rng.integers(2, 9)))
     labels = (rng.random(sizes.size) < 0.3) & (sizes <= len(_LABELS))
-    value = _waves(sizes.size, rng)
+    value = waves(sizes.size, rng)
     places = [
         rng.permutation(n) if label else np.arange(n)
         for n, label in zip(sizes, labels, strict=True)
@@ -91,7 +91,7 @@ def _table(number: int, rng: np.random.Generator) -> Task:
     return Task(f"kind {number}", space, error, float("nan"), _noise(rng, 0.1))
 
 
-def _waves(dim: int, rng: np.random.Generator) -> Callable[[np.ndarray], float]:
+def waves(dim: int, rng: np.random.Generator) -> Callable[[np.ndarray], float]:
     """Return a smooth or rough random function, in which some directions matter little."""
     lengths = np.exp(rng.normal(np.log(0.25 * np.sqrt(dim)), 0.7, dim))
     tails = rng.chisquare(rng.choice([3.0, 5.0, 50.0]), (_WAVES, 1))
