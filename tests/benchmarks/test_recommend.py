@@ -1,8 +1,9 @@
 """The benchmarks of recommendations and promises: known optima, and what their tables count."""
 
+import numpy as np
 import pytest
-from benchmarks.decisions import feasibility, forecast, recommend
-from benchmarks.decisions.constrained import PROBLEMS
+from benchmarks.decisions import constrained, feasibility, forecast, recommend
+from benchmarks.decisions.constrained import CHOSEN_ON, JUDGED_ON, LANDSCAPES, PROBLEMS, problem
 
 
 @pytest.mark.parametrize(
@@ -11,12 +12,33 @@ from benchmarks.decisions.constrained import PROBLEMS
         ("gramacy", {"a": 0.1954, "b": 0.4044}),
         ("pressure vessel", {"shell": 13, "head": 7, "radius": 42.09844, "length": 176.6368}),
         ("tension spring", {"wire": 0.05168906, "coil": 0.3567178, "turns": 11.28896}),
+        ("three bars", {"outer": 0.788675, "inner": 0.408248}),
+        (
+            "welded beam",
+            {"weld": 0.205730, "joint": 3.470489, "height": 9.036624, "width": 0.20573},
+        ),
+        ("townsend", {"a": 2.0052938, "b": 1.1944509}),
+        ("rosenbrock below a line", {"a": 1.0, "b": 1.0}),
     ],
 )
 def test_problems_of_the_literature_have_their_known_optimum(name, where):
     value, limits = PROBLEMS[name].evaluate(where)
-    assert value == pytest.approx(PROBLEMS[name].minimum, rel=1e-4)
+    assert value == pytest.approx(PROBLEMS[name].minimum, rel=1e-4, abs=1e-9)
     assert max(limits.values()) < 1e-4
+
+
+def test_landscapes_are_the_same_every_time_and_can_be_met():
+    for name in LANDSCAPES:
+        known = problem(name)
+        rng = np.random.default_rng(0)
+        found = [known.evaluate(feasibility.random_setting(name, rng)) for _ in range(300)]
+        met = np.array([max(limits.values()) <= 0.0 for _, limits in found])
+        assert 0.05 < met.mean() < 0.95
+        value, limits = constrained.landscape.__wrapped__(LANDSCAPES.index(name)).evaluate(
+            dict.fromkeys(known.space, 0.5)
+        )
+        assert (value, limits) == known.evaluate(dict.fromkeys(known.space, 0.5))
+    assert not set(JUDGED_ON) & {*CHOSEN_ON, *LANDSCAPES}
 
 
 def record(**changes):
@@ -46,12 +68,13 @@ def test_rows_of_recommendations():
 def test_rows_of_promises_count_those_that_could_be_made():
     one = {
         "system": "calibrated 0.9", "problem": "gramacy", "noise": 0.0, "seed": 0,
-        "promised": [0.95, 0.92, 0.4], "met": "0110", "regret": 0.25,
+        "promised": [0.95, 0.92, 0.4], "met": "0110", "truly": "0100", "regret": 0.25,
     }  # fmt: skip
     row = feasibility._row("calibrated 0.9", 0.0, [one, {**one, "regret": None}])
     assert row[:4] == ["calibrated 0.9", "2", "4", "94%"]
     assert row[4].startswith("100%")
-    assert row[5:] == ["0.250", "1"]
+    assert row[5].startswith("50%")
+    assert row[6:] == ["0.250", "1"]
     assert feasibility._row("raw 0.9", 0.0, [one]) is None
     assert feasibility._verdict([one]).endswith("reached.")
     broken = feasibility._verdict([{**one, "met": "0000"}])

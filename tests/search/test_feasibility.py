@@ -3,11 +3,13 @@
 import numpy as np
 import optuna
 import pytest
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 import calibrant
 from calibrant.models import GaussianProcess, Matern52
-from calibrant.search.feasibility import _MOST, _RATE, Promise
+from calibrant.models.likelihood import Priors
+from calibrant.search.defaults import MODEL
+from calibrant.search.feasibility import _MOST, _RATE, Promise, careful
 from calibrant.search.history import History
 from calibrant.search.training import prepare
 from calibrant.studies.archive import Archive
@@ -30,8 +32,26 @@ def test_it_is_the_share_of_forecast_outcomes_that_meet_all_constraints():
     np.testing.assert_allclose(Promise(models).probability(X), counted, atol=0.01)
 
 
+def test_scores_are_scaled_before_they_are_shifted():
+    models, X = fitted_limits(), np.array([[0.3, 0.7], [0.6, 0.3], [0.1, 0.9]])
+    raw = ndtri(Promise(models).probability(X))
+    found = Promise(models, shift=0.3, scale=2.0).probability(X)
+    np.testing.assert_allclose(found, ndtr(raw / 2.0 - 0.3))
+
+
+def test_promises_are_made_by_models_that_expect_noise():
+    rng = np.random.default_rng(4)
+    X = rng.random((8, 2))
+    y = X[:, 0] - 0.5 + 0.3 * rng.standard_normal(8)
+    for model in (GaussianProcess(Matern52()), MODEL):
+        own, other = (one.fit(X, y).predict(X[:1]).std() for one in (model, careful(model)))
+        assert other > own
+    said = GaussianProcess(priors=None), GaussianProcess(noise=0.1, priors=Priors.flat())
+    assert all(careful(model) is model for model in said)  # somebody has said what to believe
+
+
 def test_the_wall_stands_where_less_is_promised():
-    promise, rng = Promise(fitted_limits(noise=0.1), shift=0.4), np.random.default_rng(2)
+    promise, rng = Promise(fitted_limits(noise=0.1), shift=0.4, scale=1.2), np.random.default_rng(2)
     X = rng.random((200, 2))
     values, _ = promise.at_least(0.5)(X)
     np.testing.assert_array_equal(values < 0.0, promise.probability(X) < 0.5)
@@ -40,7 +60,7 @@ def test_the_wall_stands_where_less_is_promised():
 
 
 def test_the_wall_has_the_gradient_of_finite_differences():
-    criterion = Promise(fitted_limits(), shift=0.2).at_least(0.9)
+    criterion = Promise(fitted_limits(), shift=0.2, scale=1.2).at_least(0.9)
     X = np.random.default_rng(3).random((20, 2))
     values, gradient = criterion(X)
     step, found = 1e-6, gradient()
@@ -111,8 +131,9 @@ def test_a_search_keeps_to_what_it_may_promise_and_stores_it():
     archive.update(study)
     promises = archive.promises()
     assert len(promises) == 11  # all but the first five
-    assert all(promised >= 0.9 - 1e-3 for promised, _ in promises)
-    assert sum(met for _, met in promises) >= 9
+    kept = [met for promised, met in promises if promised >= 0.9 - 1e-3]
+    assert len(kept) >= 9  # of a few outcomes it cannot always promise that much
+    assert np.mean(kept) >= 0.9
     assert study.best_value < -0.9  # and still finds the edge
     scores = [record.limit_scores for record in archive.records.values() if record.limit_scores]
     assert len(scores) == 11
@@ -123,6 +144,30 @@ def test_a_search_keeps_to_what_it_may_promise_and_stores_it():
     archive = Archive()
     archive.update(free)
     assert len(archive.promises()) == 2
+
+
+def noisy(rng):
+    def objective(trial):
+        x, y = (trial.suggest_float(name, 0.0, 1.0) for name in "xy")
+        trial.set_constraint("sum", x + y - 1.0 + 0.1 * rng.standard_normal())
+        trial.set_constraint("wave", np.sin(6.0 * x) - y + 0.1 * rng.standard_normal())
+        return -x - 0.5 * y
+
+    return objective
+
+
+def test_promises_are_kept_where_constraints_are_noisy():
+    """By the search's own models 30 of 49 were kept here."""
+    kept = []
+    for seed in range(4):
+        sampler = calibrant.CalibratedSampler(min_feasible=0.9, seed=seed)
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(noisy(np.random.default_rng(seed)), n_trials=20)
+        archive = Archive()
+        archive.update(study)
+        kept += [met for promised, met in archive.promises() if promised >= 0.9 - 1e-3]
+    assert len(kept) >= 15
+    assert np.mean(kept) >= 0.85
 
 
 def test_where_nothing_can_be_promised_it_says_so(caplog):

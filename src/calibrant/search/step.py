@@ -39,7 +39,7 @@ from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.calibration_sets import CalibrationSet, Splits
 from calibrant.search.argmax import argmax
 from calibrant.search.defaults import ACQUISITION, MODEL, PATIENCE, RECALIBRATOR
-from calibrant.search.feasibility import Promise
+from calibrant.search.feasibility import Promise, careful
 from calibrant.search.history import History
 from calibrant.search.pending import kriging_believer
 from calibrant.search.shown import Circumstances
@@ -63,6 +63,7 @@ class Fits(NamedTuple):
     objectives: tuple[FittedModel, ...] = ()
     constraints: tuple[FittedModel, ...] = ()
     finishing: FittedModel | None = None  # where some evaluations failed
+    promising: tuple[FittedModel, ...] = ()  # one per constraint: what promises are made by
 
 
 @dataclass(frozen=True)
@@ -152,11 +153,12 @@ class Policy:
         last = last or Fits()
         objectives = _fitted(data.model, data.objectives, last.objectives)
         constraints = _fitted(data.model, data.constraints, last.constraints)
+        promising = _fitted(careful(data.model), data.constraints, last.promising)
         # A criterion that is flat in places, as a forest's is, would leave the choice there to this
         # model alone.
         if not data.succeeded.failed.size or not isinstance(objectives[0], GaussianBelief):
-            return Fits(objectives, constraints)
-        return Fits(objectives, constraints, _finishing(data.succeeded, cube))
+            return Fits(objectives, constraints, promising=promising)
+        return Fits(objectives, constraints, _finishing(data.succeeded, cube), promising)
 
     @one_thread()
     def choose(
@@ -198,7 +200,7 @@ class Policy:
         if not fits.constraints:
             return Suggestion(x, forecasts, known, fits=fits)
         limits = [fitted.predict(x[None])[0] for fitted in fits.constraints]
-        promised = float(Promise.of(data, fits.constraints).probability(x[None])[0])
+        promised = float(Promise.of(data, fits.promising).probability(x[None])[0])
         named = dict(zip(data.limit_names, limits, strict=True))
         return Suggestion(x, forecasts, known, named, promised, fits)
 
@@ -206,7 +208,7 @@ class Policy:
         """Return what to tell the user where ``min_feasible`` cannot be promised."""
         if self.min_feasible is None or not fits.constraints:
             return ()
-        promised = Promise.of(data, fits.constraints).probability(x[None])[0]
+        promised = Promise.of(data, fits.promising).probability(x[None])[0]
         if promised >= self.min_feasible - _ROUNDING:
             return ()
         return (
@@ -270,7 +272,7 @@ class Policy:
         count = len(fits.objectives)
         feasible = _feasible(data, fits, residuals[count:], cube, rng)
         if self.min_feasible is not None and fits.constraints:
-            feasible.append(Promise.of(data, fits.constraints).at_least(self.min_feasible))
+            feasible.append(Promise.of(data, fits.promising).at_least(self.min_feasible))
         if not data.succeeded.feasible.any():  # nothing to improve on yet: find something feasible
             return total(feasible)
         imagined = [
