@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from benchmarks.decisions import constrained, feasibility, forecast, recommend
 from benchmarks.decisions.constrained import CHOSEN_ON, JUDGED_ON, LANDSCAPES, PROBLEMS, problem
+from benchmarks.peers.suite import HELD_OUT
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,11 @@ def record(**changes):
         "lowest": 2.0, "stated": 2.5, "best_value": 1.0, "held": True, "expected_loss": 1.0,
         "probabilities": [0.5, 0.08], "is_best": [True, False], "repeat": [5, 0.2, 0.4], **changes,
     }  # fmt: skip
+
+
+def test_recommendations_are_judged_on_other_tasks_than_they_were_chosen_on():
+    assert not set(recommend.CHOSEN_ON) & {*recommend.FUNCTIONS, *HELD_OUT}
+    assert set(recommend.FUNCTIONS) <= set(HELD_OUT)
 
 
 def test_rows_of_recommendations():

@@ -50,6 +50,22 @@ def test_without_noise_it_is_the_best_evaluation():
     assert "noise of evaluations is negligible" in found.reason
 
 
+def test_with_little_noise_it_is_the_best_evaluation_and_the_model_says_what_it_is_worth():
+    rng = np.random.default_rng(0)
+    points = rng.random(40)
+    bias, best_bias = [], []
+    for _ in range(8):
+        study = study_of(points, truth(points) + 0.05 * rng.standard_normal(40))
+        found = calibrant.recommend(study)
+        assert found.by == "observation"
+        assert not found.is_exact
+        assert found.params == study.best_params
+        assert "noise of evaluations is small" in found.reason
+        bias.append(found.value - truth(found.params["x"]))
+        best_bias.append(study.best_value - truth(found.params["x"]))
+    assert abs(np.mean(bias)) < 0.3 * abs(np.mean(best_bias))
+
+
 def test_with_noise_it_is_nearer_to_the_truth_than_the_best_evaluation():
     better, worse, bias, best_bias, held = 0, 0, [], [], []
     for seed in range(8):

@@ -60,7 +60,7 @@ def _print_recommendation(study: Study, found: Review) -> None:
     low, high = sorted(quantity.sign * float(end[0]) for end in ends)
     again = f"if evaluated again: {interval(low, high)} (calibrated {percent(COVERAGE)} interval)"
     if found.best_number in advice.candidates[0].trials:
-        say(f"  {advice.reason if advice.by == 'observation' else again}")
+        say(f"  {advice.reason if advice.is_exact else again}")
     else:
         say(f"Recommended instead: {setting_text(advice.params)}")
         say(f"  {number(advice.value)} on average; {again}")

@@ -2,7 +2,8 @@
 
 The best value of a noisy study is the best luck as well. A setting is judged by what the model
 expects of it, given all evaluations: its own, pooled where it was tried several times, and those of
-its neighbours. Where there is no noise to speak of, the best evaluation is taken as it is.
+its neighbours. Where there is no noise to speak of, the best evaluation is taken as it is; where
+there is little, its setting is taken, and the model says what it is worth.
 """
 
 from __future__ import annotations
@@ -35,11 +36,13 @@ _SERIOUS = 60  # candidates that draws are made of, by what the model expects of
 _DRAWS = 2000
 _SEED = 0  # the same study gets the same answer
 
-# What the model takes for noise is partly structure that it cannot see: a fifth of it counts for a
-# setting when one is chosen. Without that, the best evaluation is now and then left for a setting
+# What the model takes for noise is partly structure that it cannot see: three tenths of it count
+# when a setting is chosen. Without that, the best evaluation is now and then left for a setting
 # that is far worse (benchmarks/decisions).
-_STRUCTURE = 0.2
-_NEGLIGIBLE = 0.01  # noise below this share of the spread of outcomes changes no choice
+_STRUCTURE = 0.3
+# Of noise, as a share of the spread of outcomes. Below the second the best evaluation can be little
+# better than its setting is: less is to be gained by the model than structure it has missed costs.
+_NEGLIGIBLE, _SMALL = 0.01, 0.1
 _TIMES = (1, 2, 3, 5, 10)  # repetitions to choose from
 _MOST_OF_IT = 0.8  # of what endless repetitions would gain: as many as reach that
 _WORTH_IT = 0.1  # of the expected loss: less is not worth an evaluation
@@ -97,8 +100,9 @@ def _single(
     observed = settings.mean(belief.history.Y[:, 0])[kept]
     expected = quantity.expected(settings.X[kept])
     means, noise = expected.mean(), quantity.noise(settings.X[kept])
-    exact, why = _is_exact(belief, settings, observed, noise, noisy)
-    score = observed if exact else (1.0 - _STRUCTURE) * means + _STRUCTURE * observed
+    by, exact, why = _basis(belief, settings, observed, noise, noisy)
+    structure = 1.0 if by == "observation" else _STRUCTURE
+    score = (1.0 - structure) * means + structure * observed
     serious = np.argsort(score, kind="stable")[:_SERIOUS]
     draws = _draws(quantity, settings.X[kept[serious]], observed[serious] if exact else None)
     chosen, best = 0, draws.min(axis=1)
@@ -128,37 +132,44 @@ def _single(
         candidates,
         loss,
         spread_here,
-        "observation" if exact else "posterior",
+        by,
         why,
         warnings,
         None if exact else _repeat(belief, settings.X[kept[serious]], draws, noise[serious], loss),
     )
 
 
-def _is_exact(
+def _basis(
     belief: StudyBelief,
     settings: Settings,
     observed: FloatArray,
     noise: FloatArray,
     noisy: bool | None,
-) -> tuple[bool, str]:
-    """Return whether evaluations can be taken as they are, and why."""
+) -> tuple[str, bool, str]:
+    """Return by what to choose, whether evaluations can be taken as they are, and why."""
     told = "It has the best value observed: "
     if noisy is not None:
         if noisy:
-            return False, "Chosen by what the model expects, as evaluations are said to be noisy."
-        return True, f"{told}evaluations are said to have no noise."
+            why = "Chosen by what the model expects, as evaluations are said to be noisy."
+            return "posterior", False, why
+        return "observation", True, f"{told}evaluations are said to have no noise."
     again = [belief.history.Y[group, 0] for group in settings.rows if group.size > 1]
     if again and all(np.ptp(values / 2.0) == 0.0 for values in again):
-        return True, f"{told}evaluating a setting again has given the same value."
+        return "observation", True, f"{told}evaluating a setting again has given the same value."
     spread = float(np.subtract(*np.quantile(belief.objectives[0].y / 2.0, [0.75, 0.25])) * 2.0)
     least = _least_noise(belief.objectives[0])
     if not again and least <= _NEGLIGIBLE * spread:
-        return True, f"{told}the noise of evaluations is negligible (std {number(least)})."
+        negligible = f"the noise of evaluations is negligible (std {number(least)})."
+        return "observation", True, told + negligible
+    if least <= _SMALL * spread:
+        small = f"the noise of evaluations is small (std {number(least)}). Some of that value may "
+        return "observation", False, f"{told}{small}be luck: the model says what it is worth."
     here = float(noise[np.argmin(observed)])
-    return False, (
+    return (
+        "posterior",
+        False,
         f"Chosen by what the model expects: evaluations vary (noise of std {number(here)}), and "
-        "the best value observed is partly luck."
+        "the best value observed is partly luck.",
     )
 
 

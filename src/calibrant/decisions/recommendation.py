@@ -82,6 +82,11 @@ class Recommendation:
         """The 80 % interval of that."""
         return self.candidates[0].interval
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether evaluations are taken to have no noise: its setting would give the same again."""
+        return self.noise == 0.0
+
     def sentences(self) -> list[str]:
         """Return the recommendation in words."""
         best = self.candidates[0]

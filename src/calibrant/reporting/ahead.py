@@ -105,7 +105,7 @@ def _fan(found: Findings, ahead: Outlook) -> Html:
 def _repeat(found: Findings) -> Html:
     """Say whether a setting should be measured again."""
     advice = found.recommendation
-    if advice is None or advice.by == "observation":
+    if advice is None or advice.is_exact:
         return Html("")
     if advice.repeat is None:
         return paragraphs("No setting is worth evaluating again to be surer of the choice.")

@@ -65,7 +65,7 @@ def _nothing(found: Findings) -> str:
 
 def _expected(found: Findings, best: Row, advice: Recommendation) -> Html:
     """Return the recommended setting's worth, and apart from it the best that was observed."""
-    if advice.by == "observation" and best.number in advice.candidates[0].trials:
+    if advice.is_exact and best.number in advice.candidates[0].trials:
         return lead(_observed(found, best))  # it would give the same again
     again = forecast_of(found, advice)
     value = resolved(advice.value, again[1] - again[0])
