@@ -25,6 +25,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from calibrant.studies.archive import INTERRUPTED
 from calibrant.studies.job import record_run, same_job
+from calibrant.studies.limits import checked, value_within
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.runner import ERROR_KEY, Listener, both, evaluated, quiet_optuna, run
 from calibrant.studies.sampler import CalibratedSampler
@@ -34,7 +35,7 @@ from calibrant.studies.storage import open_storage
 
 
 def minimize(
-    objective: Callable[[dict[str, Any]], float],
+    objective: Callable[[dict[str, Any]], Any],
     space: Mapping[str, Any],
     n_trials: int = 50,
     *,
@@ -47,6 +48,8 @@ def minimize(
     sampler: BaseSampler | None = None,
     progress: bool = True,
     stop: Listener | None = None,
+    limits: Mapping[str, float] | None = None,
+    min_feasible: float | None = None,
 ) -> Study:
     """Minimise a function over a search space, and return the Optuna study of the search.
 
@@ -60,7 +63,8 @@ def minimize(
     Ctrl-C ends the search and returns the study as it is.
 
     Args:
-        objective: takes the parameters as a dict and returns a number.
+        objective: takes the parameters as a dict and returns a number; with ``limits``, a number
+            and a dict of what it measured: ``return loss, {"memory": 6.2}``.
         space: by name, a range ``(low, high)``, choices ``[…]``, text such as ``"1e-5..1e-1:log"``,
             or an Optuna distribution.
         n_trials: the total number of evaluations, including those already in the study.
@@ -76,18 +80,30 @@ def minimize(
         progress: whether to show a progress bar, on a terminal.
         stop: called with the study and each trial that has ended, and may call ``study.stop()``,
             such as :class:`~calibrant.StopWhen`.
+        limits: by name, the most that a measurement may be (``{"memory": 8.0}``); the best trial
+            is the best of those within all limits.
+        min_feasible: evaluate only settings that keep to all limits with this calibrated
+            probability or, where that is nowhere, where it is highest. Unless given, it is weighed
+            against what a setting may gain.
     """
     distributions = parse_space(space)
     if direction not in ("minimize", "maximize"):
         raise ValueError(
             f'`direction` must be "minimize" or "maximize", but got direction={direction!r}.'
         )
-    study = open_study(distributions, storage, study_name, direction, sampler, seed)
-    same_job(study, parameters=sorted(distributions))
+    known_limits = checked(limits)
+    if min_feasible is not None and not known_limits:
+        raise ValueError(
+            f'`min_feasible={min_feasible}` is about `limits`: give these too, as {{"memory": 8}}.'
+        )
+    study = open_study(distributions, storage, study_name, direction, sampler, seed, min_feasible)
+    same_job(study, parameters=sorted(distributions), limits=known_limits)
     record_run(study, seed=seed)
 
     def evaluate(trial: Trial) -> float:
-        return objective(suggest(trial, distributions))
+        outcome = objective(suggest(trial, distributions))
+        value: float = value_within(trial, outcome, known_limits)
+        return value
 
     with _progress_bar(study, n_trials) if progress else nullcontext() as show:
         run(study, evaluate, n_trials, n_jobs, time_budget, both(show, stop))
@@ -95,7 +111,7 @@ def minimize(
 
 
 def maximize(
-    objective: Callable[[dict[str, Any]], float],
+    objective: Callable[[dict[str, Any]], Any],
     space: Mapping[str, Any],
     n_trials: int = 50,
     **options: Any,
@@ -164,6 +180,7 @@ def open_study(
     direction: str,
     sampler: BaseSampler | None = None,
     seed: int | None = None,
+    min_feasible: float | None = None,
 ) -> Study:
     """Return the study of a name: the stored one if there is one, otherwise a new one."""
     if sampler is not None and seed is not None:
@@ -171,7 +188,14 @@ def open_study(
             f"`seed` applies to the default sampler, but got seed={seed} and a `sampler`; pass the "
             "seed to that instead, as in CalibratedSampler(seed=0)."
         )
-    sampler = sampler or CalibratedSampler(search_space=distributions, seed=seed)
+    if sampler is not None and min_feasible is not None:
+        raise ValueError(
+            "`min_feasible` applies to the default sampler, but there is a `sampler` too; pass it "
+            "to that instead, as in CalibratedSampler(min_feasible=0.9)."
+        )
+    sampler = sampler or CalibratedSampler(
+        search_space=distributions, seed=seed, min_feasible=min_feasible
+    )
     if storage is not None:
         _check_storable(distributions)
     with quiet_optuna():

@@ -1,0 +1,66 @@
+"""What an evaluation must not exceed: limits of a search, as constraints of its trials.
+
+A limit is met where what was measured is at most the limit. Optuna's constraint is the difference,
+met at 0 or below, so that all that knows constraints knows limits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from optuna.trial import Trial
+
+
+def checked(limits: Mapping[str, float] | None) -> dict[str, float]:
+    """Return limits as numbers by name.
+
+    Raises:
+        ValueError: for a limit that is not a finite number.
+    """
+    known = {}
+    for name, limit in (limits or {}).items():
+        if not _is_number(limit) or not math.isfinite(limit):
+            raise ValueError(f"A limit must be a finite number, but got {name}={limit!r}.")
+        known[name] = float(limit)
+    return known
+
+
+def value_within(trial: Trial, outcome: Any, limits: Mapping[str, float]) -> Any:
+    """Return the value of an outcome, and note with the trial by how much it exceeds each limit.
+
+    Args:
+        trial: the trial that was evaluated.
+        outcome: what the objective returned: a value, and what it measured of each limit by name.
+        limits: the most that each may be; without any, the outcome is the value.
+
+    Raises:
+        TypeError: where the outcome is not such a pair.
+        ValueError: where something that has a limit was not measured.
+    """
+    if not limits:
+        return outcome
+    names = ", ".join(limits)
+    if not (isinstance(outcome, tuple) and len(outcome) == 2 and isinstance(outcome[1], Mapping)):
+        raise TypeError(
+            f"With limits, the objective must return its value and a dict of what it measured of "
+            f"{names}, but got {outcome!r}."
+        )
+    value, measured = outcome
+    for name, limit in limits.items():
+        if name not in measured or not _is_number(measured[name]) or math.isnan(measured[name]):
+            raise ValueError(
+                f"The objective must measure {names}, but {name} is "
+                f"{measured.get(name, 'missing')!r} in {dict(measured)}."
+            )
+        trial.set_constraint(name, float(measured[name]) - limit)
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, str | bytes | bool)
