@@ -220,3 +220,55 @@ def test_a_report_that_cannot_be_written_is_named_before_anything_runs(job, tmp_
     assert result.exit_code == 1
     assert "page.html cannot be written to" in result.output.replace("\n", "")
     assert not list(tmp_path.glob("*.db"))
+
+
+MEASURING = """
+import json, sys
+x, y = map(float, sys.argv[1:])
+print(json.dumps({"loss": -x - y / 2, "memory": 10 * (x + y)} if x < 0.95 else {"loss": 0}))
+"""
+
+
+def limited(*options):
+    program = ["--", sys.executable, "-c", MEASURING, "{x}", "{y}"]
+    return ["tune", "-p", "x=0.0..1", "-p", "y=0.0..1", "--seed", "0", *options, *program]
+
+
+def test_limits_are_fields_of_the_json(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = ("--json-field", "loss", "--limit", "memory=10", "--min-feasible", "0.9")
+    done = runner.invoke(app, limited("--trials", "14", *options))
+    assert done.exit_code == 0, done.output
+    study = the_study(tmp_path)
+    complete = study.get_trials(states=(TrialState.COMPLETE,))
+    for trial in complete:
+        measured = 10.0 * (trial.params["x"] + trial.params["y"])
+        assert trial.constraints == pytest.approx({"memory": measured - 10.0})
+    suggested = [trial for trial in complete if trial.number >= 5]
+    assert sum(trial.constraints["memory"] > 0.0 for trial in suggested) <= 2
+    assert study.best_trial.constraints["memory"] <= 0.0
+    for failed in study.get_trials(states=(TrialState.FAIL,)):
+        assert failed.params["x"] >= 0.95  # it did not say how much memory it took
+    printed = re.sub(r"\s+", " ", done.output)
+    assert "--limit memory=10 --min-feasible 0.9" in printed  # in the command to go on with
+    other = runner.invoke(app, limited("--trials", "16", *options[:2], "--limit", "memory=12"))
+    assert other.exit_code != 0
+    assert "its limits is" in other.output
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--limit", "memory"), "A limit must be `name=most`"),
+        (("--limit", "memory=much"), "A limit must be `name=most`"),
+        (("--limit", "memory=8", "--limit", "memory=9"), "given twice"),
+        (("--limit", "memory=8"), "say which field is the result, too: --json-field"),
+        (("--min-feasible", "0.9"), "--min-feasible is about limits"),
+        (("--json-field", "loss", "--limit", "memory=8", "--min-feasible", "2"), "min_feasible"),
+    ],
+)
+def test_limits_that_cannot_be_kept_are_refused(tmp_path, monkeypatch, options, reason):
+    monkeypatch.chdir(tmp_path)
+    done = runner.invoke(app, limited("--trials", "3", *options))
+    assert done.exit_code != 0
+    assert reason in re.sub(r"\s+", " ", done.output)

@@ -116,7 +116,7 @@ def test_a_worker_needs_a_study_that_says_what_it_tunes(tmp_path, monkeypatch):
 def test_a_plan_comes_back_as_it_was(tmp_path):
     study = optuna.create_study(storage=f"sqlite:///{tmp_path}/s.db")
     space = parse_space({"x": (1e-5, 1.0, "log"), "n": (1, 8), "k": ["a", "b"]})
-    plan = Plan(space, 40, ("python", "{x}"), "a.b", "out-{trial}", None, 2.5)
+    plan = Plan(space, 40, ("python", "{x}"), "a.b", "out-{trial}", None, 2.5, {"memory": 8.0}, 0.9)
     announce(study, plan)
     assert plan_of(study) == plan
 

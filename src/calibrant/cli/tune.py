@@ -26,6 +26,7 @@ from calibrant.decisions import StopWhen
 from calibrant.decisions.outlook import TRIALS
 from calibrant.reporting import report as write_report
 from calibrant.studies.job import record_run, same_job
+from calibrant.studies.limits import parse_limits
 from calibrant.studies.minimize import open_study, tune_command
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.runner import Listener, both, evaluated
@@ -87,6 +88,14 @@ def tune(
             "processes, apart."
         ),
     ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(help="memory=8: the most that this field of the JSON printed last may be."),
+    ] = None,
+    min_feasible: Annotated[
+        float | None,
+        typer.Option(help="Try only settings that keep to all limits with this probability."),
+    ] = None,
     trial_timeout: Annotated[
         float | None, typer.Option(help="Seconds after which an evaluation counts as failed.")
     ] = None,
@@ -121,8 +130,13 @@ def tune(
 
     calibrant tune -p lr=1e-5..1e-1:log -p layers=1..8 -- python train.py --lr {lr} -n {layers}
     """
-    command = Command(program, json_field, result_file, trial_timeout, result_regex, logs)
     try:
+        limits = parse_limits(limit or [])
+        command = Command(
+            program, json_field, result_file, trial_timeout, result_regex, logs, limits
+        )
+        if min_feasible is not None and not limits:
+            raise ValueError("--min-feasible is about limits: give these too, as --limit memory=8.")
         with warnings.catch_warnings(record=True) as doubts:
             warnings.simplefilter("always")
             space = parse_space(dict(_parse_parameters(param)))
@@ -132,15 +146,18 @@ def tune(
         if logs is not None and logs.is_file():
             raise ValueError(f"{logs} is a file; give the folder to keep logs in.")
         direction = "maximize" if maximize else "minimize"
-        study = open_study(space, storage, study_name, direction, seed=seed)
+        study = open_study(
+            space, storage, study_name, direction, seed=seed, min_feasible=min_feasible
+        )
         how_read = [json_field, result_file, *([result_regex] if result_regex else [])]
-        same_job(study, parameters=sorted(space), program=program, result=how_read)
+        same_job(study, parameters=sorted(space), program=program, result=how_read, limits=limits)
         options = {
             "--param": param, "--jobs": jobs if jobs > 1 else None,
             "--workers": workers if workers > 1 else None,
             "--storage": hidden(storage), "--study-name": study_name,
             "--maximize": maximize, "--json-field": json_field, "--result-regex": result_regex,
-            "--result-file": result_file, "--trial-timeout": trial_timeout,
+            "--result-file": result_file, "--limit": limit, "--min-feasible": min_feasible,
+            "--trial-timeout": trial_timeout,
             "--time-budget": time_budget, "--logs": logs, "--seed": seed,
             "--stop-below": stop_below, "--min-gain": min_gain,
             "--look-ahead": None if look_ahead == TRIALS else look_ahead,
@@ -152,8 +169,9 @@ def tune(
         if evaluated(study):
             console.print(f"Resuming with {evaluated(study)} evaluations in {hidden(storage)}.")
         plan = Plan(
-            space, trials, tuple(program), json_field, result_file, result_regex, trial_timeout
-        )
+            space, trials, tuple(program), json_field, result_file, result_regex, trial_timeout,
+            limits, min_feasible,
+        )  # fmt: skip
         announce(study, plan)
         others = more_workers(workers - 1, storage, study_name, jobs, logs or Path.cwd())
         table = live_table(study, trials, console, jobs * workers)

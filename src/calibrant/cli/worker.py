@@ -69,7 +69,7 @@ def worker(
             raise ValueError(f"{_VARIABLE} is not set: set it, or give the storage itself.")
         study = _join(url, study_name, heartbeat)
         plan = plan_of(study)
-        study.sampler = CalibratedSampler(search_space=plan.space)
+        study.sampler = CalibratedSampler(search_space=plan.space, min_feasible=plan.min_feasible)
         command = Command(
             program or plan.program,
             plan.json_field,
@@ -77,6 +77,7 @@ def worker(
             plan.trial_timeout,
             plan.result_regex,
             logs,
+            plan.limits,
         )
         total = plan.n_trials if trials is None else trials
         command.check(list(plan.space), 2)  # there may be others

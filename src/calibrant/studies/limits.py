@@ -7,7 +7,7 @@ met at 0 or below, so that all that knows constraints knows limits.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optuna.trial import Trial
@@ -24,6 +24,27 @@ def checked(limits: Mapping[str, float] | None) -> dict[str, float]:
         if not _is_number(limit) or not math.isfinite(limit):
             raise ValueError(f"A limit must be a finite number, but got {name}={limit!r}.")
         known[name] = float(limit)
+    return known
+
+
+def parse_limits(texts: Sequence[str]) -> dict[str, float]:
+    """Return limits written as ``name=most``, such as ``memory=8``.
+
+    Raises:
+        ValueError: for other text, and for a name that is given twice.
+    """
+    known: dict[str, float] = {}
+    for text in texts:
+        name, _, most = (part.strip() for part in text.partition("="))
+        try:
+            limit = float(most)
+        except ValueError:
+            limit = math.nan
+        if not name or not math.isfinite(limit):
+            raise ValueError(f"A limit must be `name=most`, such as memory=8, but got {text!r}.")
+        if name in known:
+            raise ValueError(f"The limit of `{name}` is given twice.")
+        known[name] = limit
     return known
 
 

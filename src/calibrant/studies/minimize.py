@@ -158,12 +158,16 @@ def tune_command(
 
     def evaluate(trial: Trial) -> float:
         try:
-            return command.run(suggest(trial, distributions), trial.number)
+            outcome = command.outcome(suggest(trial, distributions), trial.number)
         except CommandFailed as failure:
             if command.stopped:
                 trial.set_user_attr(INTERRUPTED, True)
             trial.set_user_attr(ERROR_KEY, str(failure))
             raise
+        value: float = value_within(
+            trial, outcome if command.limits else outcome[0], command.limits
+        )
+        return value
 
     interrupted = run(
         study, evaluate, n_trials, n_jobs, time_budget, listener, on_interrupt=command.stop

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ class Command:
         result_regex: read the last match of this regular expression, or of the group in it.
         logs: the folder in which the output of each trial is kept, as ``trial-0.out`` and
             ``trial-0.err``; they can be followed while it runs.
+        limits: by name, the most that other fields of the JSON may be.
     """
 
     arguments: Sequence[str]
@@ -57,6 +58,7 @@ class Command:
     trial_timeout: float | None = None
     result_regex: str | None = None
     logs: Path | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
     first_reading: Reading | None = field(default=None, init=False, repr=False)
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set, init=False, repr=False)
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
@@ -74,6 +76,11 @@ class Command:
                 f"`trial_timeout > 0` must hold, but got trial_timeout={self.trial_timeout}."
             )
         self._check_regex()
+        if self.limits and self.json_field is None and self.result_regex is None:
+            raise ValueError(
+                "A limit is about a field of the JSON that the program prints; say which field is "
+                "the result, too: --json-field."
+            )
         if "trial" in names:
             raise ValueError("`trial` is the number of the trial; give the parameter another name.")
         used = {name for text in self.arguments for name in _placeholders(text)}
@@ -98,10 +105,18 @@ class Command:
         Raises:
             CommandFailed: if it gives no number.
         """
+        return self.outcome(params, trial)[0]
+
+    def outcome(self, params: Mapping[str, Any], trial: int) -> tuple[float, Mapping[str, float]]:
+        """Run the program and return its result, and what it measured of each limit.
+
+        Raises:
+            CommandFailed: if it does not give all these numbers.
+        """
         reading = self._reading(params, trial)
         if self.first_reading is None:
             self.first_reading = reading
-        return reading.value
+        return reading.value, reading.measured
 
     def _reading(self, params: Mapping[str, Any], trial: int) -> Reading:
         values = {**params, "trial": trial}
@@ -150,13 +165,15 @@ class Command:
 
     def _read(self, text: str, source: str, cut: bool = False) -> Reading:
         try:
-            return read_result(text, source, self.json_field, self.result_regex, cut)
+            reading = read_result(text, source, self.json_field, self.result_regex, cut)
+            measured = {name: read_result(text, source, name, None, cut) for name in self.limits}
+            return replace(reading, measured={name: one.value for name, one in measured.items()})
         except NoResult as failure:
             raise CommandFailed(str(failure)) from None
 
     def _tails(self, trial: int) -> tuple[Tail, Tail]:
         """Return what follows the program's output, and its errors."""
-        enough = _ENOUGH if self.json_field is None else _ENOUGH_JSON
+        enough = _ENOUGH_JSON if self.json_field is not None or self.limits else _ENOUGH
         if self.logs is None:
             return Tail(enough), Tail(_ENOUGH)
         self.logs.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,8 @@ import json
 import math
 import re
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -40,6 +41,7 @@ class Reading:
 
     value: float
     line: str
+    measured: Mapping[str, float] = field(default_factory=dict)  # what has a limit, by name
 
     def __str__(self) -> str:
         return f'read {self.value:g} from "{shortened(self.line, 72)}"'

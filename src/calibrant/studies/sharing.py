@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import optuna
@@ -34,6 +34,8 @@ class Plan:
         n_trials: the evaluations that the study is to have.
         program: with its arguments, in which ``{name}`` stands for a parameter.
         json_field, result_file, result_regex, trial_timeout: how its result is read.
+        limits: the most that other fields of its JSON may be.
+        min_feasible: the probability with which suggestions keep to them.
     """
 
     space: Mapping[str, BaseDistribution]
@@ -43,6 +45,8 @@ class Plan:
     result_file: str | None = None
     result_regex: str | None = None
     trial_timeout: float | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
+    min_feasible: float | None = None
 
 
 def announce(study: Study, plan: Plan) -> None:
@@ -55,6 +59,8 @@ def announce(study: Study, plan: Plan) -> None:
         "result_file": plan.result_file,
         "result_regex": plan.result_regex,
         "trial_timeout": plan.trial_timeout,
+        "limits": dict(plan.limits),
+        "min_feasible": plan.min_feasible,
     }
     if study.user_attrs.get(_PLAN) != noted:
         study.set_user_attr(_PLAN, noted)
@@ -73,6 +79,8 @@ def plan_of(study: Study) -> Plan:
             noted["result_file"],
             noted["result_regex"],
             noted["trial_timeout"],
+            noted.get("limits", {}),
+            noted.get("min_feasible"),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         raise ValueError(
