@@ -20,7 +20,7 @@ import numpy as np
 import optuna
 from optuna.samplers import BaseSampler, GPSampler, TPESampler
 
-from benchmarks.decisions.constrained import JUDGED_ON, problem
+from benchmarks.decisions.constrained import CHOSEN_ON, JUDGED_ON, LANDSCAPES, problem
 from benchmarks.kit.lines import append, read_lines
 from benchmarks.kit.running import commit, run_missing
 from benchmarks.kit.statistics import estimate
@@ -102,7 +102,7 @@ def sampler(system: str, seed: int) -> BaseSampler:
 def own_probabilities() -> Iterator[None]:
     """Let promises be those of the search's own models of constraints, meanwhile."""
     kept = Promise.of, step.careful
-    Promise.of = classmethod(lambda cls, data, models: cls(models))  # type: ignore
+    Promise.of = classmethod(lambda cls, data, models, level: cls(models))  # type: ignore
     step.careful = lambda model: model
     try:
         yield
@@ -164,7 +164,9 @@ def section() -> list[str]:
         "constraints as evaluated, with a 95 % interval; truly: the same without the noise. "
         "Regret of the best setting that is truly feasible, in spreads of the objective. "
         f"{REPETITIONS} repetitions were planned ({SLOW_REPETITIONS} of {', '.join(SLOW)}); the "
-        "command goes on where it stopped. How promises are made was chosen on other problems.",
+        "command goes on where it stopped. How promises are made was chosen on "
+        f"{len(CHOSEN_ON) + len(LANDSCAPES)} other problems, the last of it after a look at two "
+        "repetitions of an earlier way on these.",
         "",
     ]
     head = ["system", "searches", "suggestions", "promised", "met", "truly", "median regret",
@@ -225,6 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--repetitions", type=int, default=REPETITIONS)
+    parser.add_argument("--only", help="systems whose name begins so, such as calibrated")
     chosen = parser.parse_args(arguments)
     known = {(r["system"], r["problem"], r["noise"], r["seed"]) for r in read_lines(RESULTS)}
     every = [
@@ -233,7 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for name in JUDGED_ON
         for noise in NOISES
         for system in SYSTEMS
-        if system not in SLOW or seed < SLOW_REPETITIONS
+        if system.startswith(chosen.only or "") and (system not in SLOW or seed < SLOW_REPETITIONS)
     ]
     missing = [run for run in every if run not in known]
     run_missing(execute, missing, partial(append, RESULTS), chosen.jobs)

@@ -91,10 +91,10 @@ def test_promises_not_kept_make_the_next_ones_more_careful():
     model = GaussianProcess()
     X = np.array([[0.5]])
 
-    def promise(promises):
+    def promise(promises, level=None):
         data = prepare(model, history_of(promises), cube)
         models = tuple(model.fit(X, y) for X, y in data.constraints)
-        return Promise.of(data, models)
+        return Promise.of(data, models, level)
 
     none, broken, kept = promise([]), promise([(0.9, 0)] * 3), promise([(0.9, 1)] * 3)
     assert none.shift == 0.0
@@ -102,6 +102,10 @@ def test_promises_not_kept_make_the_next_ones_more_careful():
     assert kept.shift == pytest.approx(-_RATE * 0.3)
     assert broken.probability(X) < none.probability(X) < kept.probability(X)
     assert promise([(1.0, 0)] * 100).shift == _MOST
+    # Of suggestions for which the level could not be promised, none was given.
+    mixed = [(0.9, 0), (0.3, 1), (0.3, 1)]
+    assert promise(mixed, level=0.9).shift == pytest.approx(_RATE * 0.9)
+    assert promise(mixed).shift == pytest.approx(-_RATE * 0.5)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -12,6 +12,8 @@ It is made in three steps, chosen on the problems that benchmarks/decisions decl
   from few outcomes, which the forecasts do not know.
 - It is lowered by a rate times the sum of (promised − met) so far. Where more is promised than kept
   the sum grows until promises are kept, on any sequence, as the online rule does for quantiles.
+  Where a level is asked for, only suggestions that were promised it count. The others lie where the
+  probability is highest, not where an improvement tempts: limits met there say little about these.
 
 To recalibrate each constraint's forecasts by their scores as well kept promises no better, and cost
 regret.
@@ -40,6 +42,7 @@ from calibrant.search.training import TrainingData
 # structure. Where they can, as without noise, they soon overrule it.
 _PRIORS = Priors(noise=(0.1, 2.0))
 _SCALE = 1.35  # of 96 % stated by such models 90 % were met, of 82 % 76 %
+ROUNDING = 1e-6  # of a probability, by which a search along a wall may stop short
 _RATE = 0.5  # scores per promise not kept
 _MOST = 3.0  # scores: as far as promises are lowered or raised
 _WALL = 1e3  # times the logarithm of the probability that is missing: outweighs any improvement
@@ -60,9 +63,15 @@ class Promise:
     scale: float = 1.0
 
     @classmethod
-    def of(cls, data: TrainingData, models: tuple[FittedModel, ...]) -> Promise:
-        """Return what models may promise, given which earlier promises were kept."""
-        promised, met = data.subset.promises.T
+    def of(
+        cls, data: TrainingData, models: tuple[FittedModel, ...], level: float | None = None
+    ) -> Promise:
+        """Return what models may promise, given which earlier promises were kept.
+
+        With a ``level``, these are the suggestions of which at least that was promised.
+        """
+        promises = data.subset.promises
+        promised, met = promises[promises[:, 0] >= (level or 0.0) - ROUNDING].T
         shift = float(np.clip(_RATE * (promised - met).sum(), -_MOST, _MOST))
         return cls(models, shift, _SCALE)
 

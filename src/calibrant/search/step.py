@@ -39,7 +39,7 @@ from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.calibration_sets import CalibrationSet, Splits
 from calibrant.search.argmax import argmax
 from calibrant.search.defaults import ACQUISITION, MODEL, PATIENCE, RECALIBRATOR
-from calibrant.search.feasibility import Promise, careful
+from calibrant.search.feasibility import ROUNDING, Promise, careful
 from calibrant.search.history import History
 from calibrant.search.pending import kriging_believer
 from calibrant.search.shown import Circumstances
@@ -48,7 +48,6 @@ from calibrant.search.training import Targets, TrainingData, prepare
 _FEASIBILITY = ProbabilityOfImprovement(margin=0.0)  # a constraint is met where it falls below 0
 _WIDEST = 3.0  # times the std: as far as stagnation widens forecasts
 _BREADTH = 0.03  # of the spread of the good outcomes: less is no improvement beside a running point
-_ROUNDING = 1e-6  # of a probability, by which a search along a wall may stop short
 _NEAR = 4  # best points that the search for the next one looks around
 
 # Whether evaluations finish is modelled as a constraint: −1 where one did, 1 where it failed. With
@@ -200,7 +199,9 @@ class Policy:
         if not fits.constraints:
             return Suggestion(x, forecasts, known, fits=fits)
         limits = [fitted.predict(x[None])[0] for fitted in fits.constraints]
-        promised = float(Promise.of(data, fits.promising).probability(x[None])[0])
+        promised = float(
+            Promise.of(data, fits.promising, self.min_feasible).probability(x[None])[0]
+        )
         named = dict(zip(data.limit_names, limits, strict=True))
         return Suggestion(x, forecasts, known, named, promised, fits)
 
@@ -208,8 +209,8 @@ class Policy:
         """Return what to tell the user where ``min_feasible`` cannot be promised."""
         if self.min_feasible is None or not fits.constraints:
             return ()
-        promised = Promise.of(data, fits.promising).probability(x[None])[0]
-        if promised >= self.min_feasible - _ROUNDING:
+        promised = Promise.of(data, fits.promising, self.min_feasible).probability(x[None])[0]
+        if promised >= self.min_feasible - ROUNDING:
             return ()
         return (
             f"As far as is known, all constraints are nowhere met with a probability of "
@@ -272,7 +273,9 @@ class Policy:
         count = len(fits.objectives)
         feasible = _feasible(data, fits, residuals[count:], cube, rng)
         if self.min_feasible is not None and fits.constraints:
-            feasible.append(Promise.of(data, fits.promising).at_least(self.min_feasible))
+            feasible.append(
+                Promise.of(data, fits.promising, self.min_feasible).at_least(self.min_feasible)
+            )
         if not data.succeeded.feasible.any():  # nothing to improve on yet: find something feasible
             return total(feasible)
         imagined = [
