@@ -231,7 +231,9 @@ def section() -> list[str]:
         "in std of the function's values in its box, or growing from 0.1 to 1 std with the first "
         "parameter. True value: the mean outcome of the setting chosen less that of "
         "`study.best_trial`, in std of the function; below 0 is better. BoTorch: the best "
-        "posterior mean of its default model of the same trials. Stated: what is said of the "
+        "posterior mean of its default model of the same trials, in the "
+        f"{sum(r['true_of_botorch'] is not None for r in records)} searches in which it was asked. "
+        "Stated: what is said of the "
         "chosen setting less its truth, in std of the noise there. All with 95 % intervals "
         f"over searches. {REPETITIONS * len(FUNCTIONS)} searches per row were planned; the "
         "command goes on where it stopped. How a setting is chosen was decided on "
@@ -320,7 +322,8 @@ def _goals(records: list[dict[str, Any]]) -> list[str]:
         for noise, group in _by_noise(records)
         if noise != "none" and abs(np.mean(_bias(group, "stated", "true"))) > 0.1
     ]
-    worse = [n for n, group in _by_noise(records) if np.mean(_gains(group, "true")) > 1e-9]
+    losses = [(n, float(np.mean(_gains(group, "true")))) for n, group in _by_noise(records)]
+    worse = [f"{n} (by {loss:.1g} std)" for n, loss in losses if loss > 1e-9]
     return [
         "Goal: the stated value within 0.1 noise std of the truth on average: "
         + (f"missed at noise {', '.join(biased)}." if biased else "reached at every noise."),
