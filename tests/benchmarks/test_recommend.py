@@ -80,11 +80,11 @@ def test_rows_of_promises_count_those_that_could_be_made():
     assert row[:4] == ["calibrated 0.9", "2", "4", "94%"]
     assert row[4].startswith("100%")
     assert row[5].startswith("50%")
-    assert row[6:] == ["0.250", "1"]
+    assert row[6:] == ["100%", "0.250", "1"]
     assert feasibility._row("raw 0.9", 0.0, [one]) is None
     assert feasibility._verdict([one]).endswith("reached.")
     broken = feasibility._verdict([{**one, "met": "0000"}])
-    assert broken.endswith("missed at 90% without noise (0% met).")
+    assert broken.endswith("missed at 90% without noise (0%; 0% of each).")
     tpe = {**one, "system": "optuna-tpe", "promised": []}
     assert feasibility._row("optuna-tpe", 0.0, [tpe])[3] == "–"
 
