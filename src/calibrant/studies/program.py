@@ -188,6 +188,7 @@ class Command:
             raise CommandFailed("stopped")
         printed, complaints = self._tails(trial)
         with printed, complaints:
+            self._watchdog.start()
             process = self._start(arguments, printed, complaints)
             self._running.add(process)
             self._watchdog.watch(process.pid)

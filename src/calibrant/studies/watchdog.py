@@ -24,14 +24,14 @@ for group in groups:
 
 
 class Watchdog:
-    """Watches over groups of processes; started when the first is to be watched."""
+    """Watches over groups of processes; started before the first one is."""
 
     def __init__(self) -> None:
         self._dog: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
-    def watch(self, group: int) -> None:
-        """End a group of processes if this process dies."""
+    def start(self) -> None:
+        """Be there before a program begins: it takes longer than a program may need to begin."""
         with self._lock:
             if self._dog is None:
                 self._dog = subprocess.Popen(
@@ -42,6 +42,10 @@ class Watchdog:
                     start_new_session=True,  # signals to our own group are none of its business
                 )
                 weakref.finalize(self, _send_off, self._dog)
+
+    def watch(self, group: int) -> None:
+        """End a group of processes if this process dies."""
+        with self._lock:
             self._say(f"+{group}\n")
 
     def forget(self, group: int) -> None:
