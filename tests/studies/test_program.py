@@ -326,13 +326,14 @@ def test_an_object_that_was_cut_in_two_is_not_read_as_those_inside_it():
 
 
 KILLED = """
-import os, signal, sys, threading
+import os, signal, sys, threading, time
 from calibrant.studies.program import Command
 program = "import os, time; open('pid', 'w').write(str(os.getpid())); os.fork(); time.sleep(60)"
 command = Command([sys.executable, "-c", program, "{x}"])
 def kill():
     while not (os.path.exists("pid") and open("pid").read()):
-        pass
+        time.sleep(0.01)
+    time.sleep(0.5)  # a loop that never rests keeps the tuner from watching at all
     os.kill(os.getpid(), signal.SIGKILL)
 threading.Thread(target=kill).start()
 command.run({"x": 1}, 0)
