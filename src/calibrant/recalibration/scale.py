@@ -8,9 +8,11 @@ right,
 
 with π log-normal and p half normal, half Student. It is an e-value by universal inference
 (Wasserman, Ramdas and Balakrishnan 2020): on forecasts whose scale is close enough to right, E
-reaches 1/α with probability α at most, whenever one looks. Until it does, forecasts stay exactly as
-they are, and so does a search that uses them. *How much* the scale is wrong is then the posterior
-mean of log s; Student's tails keep single outliers from deciding it.
+reaches 1/α with probability α at most, whenever one looks, if each score is of a forecast made
+before its outcome. Leave-one-out scores are not, so that in a search the share is measured, not
+proved (benchmarks/calibrated). Until E reaches 1/α, forecasts stay exactly as they are, and so does
+a search that uses them. *How much* the scale is wrong is then the posterior mean of log s;
+Student's tails keep single outliers from deciding it.
 """
 
 from __future__ import annotations
