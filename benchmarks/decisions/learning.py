@@ -103,8 +103,9 @@ def states() -> States:
 
 
 def fit_both(data: States) -> dict[bool, np.ndarray]:
-    """Return the table of searches by calibrant, and that of others."""
-    return {own: fit(data.rows(data.chosen == own)) for own in (True, False)}
+    """Return the table of searches by calibrant, and that of others, where there are any."""
+    groups = ((own, data.chosen == own) for own in (True, False))
+    return {own: fit(data.rows(mine)) for own, mine in groups if mine.any()}
 
 
 def fit(data: States) -> np.ndarray:
