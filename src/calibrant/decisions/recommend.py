@@ -168,8 +168,8 @@ def _basis(
     return (
         "posterior",
         False,
-        f"Chosen by what the model expects: evaluations vary (noise of std {number(here)}), and "
-        "the best value observed is partly luck.",
+        f"Chosen by what the model expects and, in part, by what was observed: evaluations vary "
+        f"(noise of std {number(here)}), and the best value observed is partly luck.",
     )
 
 
