@@ -1,5 +1,6 @@
 """A seed gives the same search again: on any storage, and also when it is stopped and resumed."""
 
+import numpy as np
 import optuna
 import pytest
 from optuna.trial import TrialState
@@ -106,3 +107,8 @@ def test_the_same_history_gives_the_same_suggestion(tmp_path):
         study.optimize(objective, n_trials=1)
         suggested.append(study.trials[-1].params)
     assert suggested[0] == suggested[1]
+
+
+def test_a_seed_may_be_one_of_numpys_integers(tmp_path):
+    url = f"sqlite:///{tmp_path}/study.db"
+    assert search(url, 6, seed=np.int64(3)) == search(None, 6, seed=3)

@@ -9,6 +9,7 @@ from typing import Any
 from optuna.study import Study
 from optuna.trial import TrialState
 
+from calibrant.core import validate
 from calibrant.studies.archive import forgive
 from calibrant.studies.storage import hidden
 
@@ -46,7 +47,8 @@ def job_of(study: Study) -> Job:
 
 def record_run(study: Study, command: Sequence[str] = (), seed: int | None = None) -> None:
     """Keep with a study how it is being run."""
-    run = {"command": [hidden(part) for part in command], "seed": seed}
+    whole = None if seed is None else validate.whole("seed", seed)  # NumPy's are no JSON
+    run = {"command": [hidden(part) for part in command], "seed": whole}
     if study.user_attrs.get(_RUN) != run:
         study.set_user_attr(_RUN, run)
 

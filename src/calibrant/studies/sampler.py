@@ -110,9 +110,7 @@ class CalibratedSampler(BaseSampler):
         self._n_startup_trials = validate.at_least("n_startup_trials", n_startup_trials, 0)
         self._design = validate.choice("design", Design, design)
         self._search_space = searchable(parse_space(search_space)) if search_space else {}
-        if seed is not None and validate.whole("seed", seed) < 0:
-            raise ValueError(f"`seed >= 0` must hold, but got seed={seed}.")
-        self._random = Randomness(seed)
+        self._random = Randomness(None if seed is None else validate.at_least("seed", seed, 0))
         self._lock = threading.RLock()
         self._archive = Archive()
         self._last: tuple[Mapping[str, BaseDistribution], Fits] = ({}, Fits())
