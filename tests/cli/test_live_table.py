@@ -114,3 +114,13 @@ def test_it_outlives_a_storage_that_is_away(study, monkeypatch):
     shown = console.file.getvalue()
     assert "best" in shown
     assert "the storage does not answer (ConnectionError)" in shown
+
+
+def test_the_best_keeps_to_the_limits():
+    study = optuna.create_study()
+    study.add_trial(optuna.create_trial(value=1.0, constraints={"memory": 2.0}))
+    assert _picture(study, 80)[1].plain == "no result within the limits yet"
+    study.add_trial(optuna.create_trial(value=3.0, constraints={"memory": -1.0}))
+    assert _picture(study, 80)[1].plain.startswith("best 3 in trial 1")
+    study.add_trial(optuna.create_trial(value=2.0, constraints={"memory": 0.0}))
+    assert _picture(study, 80)[1].plain.startswith("best 2 in trial 2")

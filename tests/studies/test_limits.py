@@ -73,3 +73,12 @@ def test_a_stored_study_keeps_its_limits(tmp_path):
     calibrant.maximize(gain, SPACE, 6, storage=url, seed=0, limits={"sum": 10.0})
     with pytest.raises(ValueError, match="of another problem: its limits"):
         calibrant.maximize(gain, SPACE, 8, storage=url, limits={"sum": 12.0})
+
+
+def test_the_progress_bar_shows_the_best_within_the_limits(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as if on a terminal
+    monkeypatch.setenv("COLUMNS", "100")
+    study = calibrant.maximize(gain, SPACE, 8, seed=0, limits={"sum": 10.0})
+    last = capsys.readouterr().err.split("best ")[-1]
+    assert last.startswith(f"{study.best_value:.6g} ")
+    assert max(trial.value for trial in study.trials) > study.best_value

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 from rich import box
 from rich.console import Console, Group
@@ -18,6 +18,7 @@ from rich.text import Text
 
 from calibrant.core.words import duration, interval, number, resolved
 from calibrant.studies.archive import INTERRUPTED
+from calibrant.studies.records import best_so_far
 from calibrant.studies.runner import ERROR_KEY, Listener, evaluated
 from calibrant.studies.shown import interval_shown
 
@@ -77,7 +78,7 @@ def time_left(trials: Sequence[FrozenTrial], missing: int, jobs: int) -> float:
 
 def _picture(study: Study, width: int) -> tuple[Table, Text]:
     trials = study.get_trials(deepcopy=False)
-    best = _best(study, trials)
+    best = best_so_far(study)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, expand=True)
     # One line per trial in any case; if space is short, the settings are cut.
     table.add_column("trial", justify="right", no_wrap=True, min_width=5)
@@ -90,13 +91,14 @@ def _picture(study: Study, width: int) -> tuple[Table, Text]:
         outcome.truncate(width // 2, overflow="ellipsis")  # why a trial failed may be long
         table.add_row(str(trial.number), outcome, Text(settings_words(trial.params)), style=style)
     if best is None:
-        return table, Text("no result yet")
+        measured = any(trial.state == TrialState.COMPLETE for trial in trials)
+        return table, Text("no result within the limits yet" if measured else "no result yet")
     words = f"best {number(best.value or 0.0, 6)} in trial {best.number}"
     return table, Text(f"{words}: {settings_words(best.params)}", style="bold")
 
 
 def _line(study: Study, trial: FrozenTrial) -> str:
-    best = _best(study, study.get_trials(deepcopy=False))
+    best = best_so_far(study)
     so_far = "" if best is None else f" (best {number(best.value or 0.0, 6)})"
     words = outcome_words(study, trial)
     return f"trial {trial.number}: {words}{so_far}  {settings_words(trial.params)}"
@@ -130,12 +132,6 @@ def _style(trial: FrozenTrial) -> str:
     if trial.state == TrialState.RUNNING:
         return "dim"
     return "red" if trial.state == TrialState.FAIL else ""
-
-
-def _best(study: Study, trials: list[FrozenTrial]) -> FrozenTrial | None:
-    sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
-    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-    return min(complete, key=lambda trial: sign * (trial.value or 0.0), default=None)
 
 
 def _short(value: Any) -> str:

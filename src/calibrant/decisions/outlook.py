@@ -194,5 +194,5 @@ def _outcomes(study: Study) -> tuple[FloatArray, int, bool]:
 
 
 def _value(record: Record) -> float:
-    broken = any(limit > 0.0 for limit in record.constraints.values())
-    return float("nan") if record.values is None or broken else float(record.values[0])
+    usable = record.values is not None and record.met
+    return record.value if usable else float("nan")

@@ -20,13 +20,14 @@ from optuna.distributions import (
 )
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
-from optuna.study import Study, StudyDirection
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial
 
 from calibrant.studies.archive import INTERRUPTED
 from calibrant.studies.job import record_run, same_job
 from calibrant.studies.limits import checked, value_within
 from calibrant.studies.program import Command, CommandFailed
+from calibrant.studies.records import best_so_far
 from calibrant.studies.runner import ERROR_KEY, Listener, both, evaluated, quiet_optuna, run
 from calibrant.studies.sampler import CalibratedSampler
 from calibrant.studies.sharing import hand_back
@@ -286,11 +287,8 @@ def _progress_bar(study: Study, n_trials: int) -> Iterator[Listener]:
         task = bar.add_task("", total=n_trials, completed=evaluated(study), best="")
 
         def show(study: Study, trial: FrozenTrial) -> None:
-            complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-            values = [t.value for t in complete if t.value is not None]
-            better = max if study.direction == StudyDirection.MAXIMIZE else min
-            best = better(values, default=None)
-            shown = "" if best is None else f"best {best:.6g}"
+            best = best_so_far(study)
+            shown = "" if best is None else f"best {best.value:.6g}"
             bar.update(task, completed=evaluated(study), best=shown)
 
         yield show

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
+from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.core.normal import SCORE_LIMIT
@@ -53,7 +54,20 @@ class Record(NamedTuple):
     @property
     def met(self) -> bool:
         """Whether all constraints are met."""
-        return not any(limit > 0.0 for limit in self.constraints.values())
+        return all_met(self.constraints)
+
+
+def all_met(constraints: Mapping[str, float]) -> bool:
+    """Return whether none of some constraints is broken."""
+    return not any(value > 0.0 for value in constraints.values())
+
+
+def best_so_far(study: Study) -> FrozenTrial | None:
+    """Return the best complete trial among those that meet all constraints, if there is one."""
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    within = [trial for trial in complete if all_met(trial.constraints)]
+    sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+    return min(within, key=lambda trial: sign * (trial.value or 0.0), default=None)
 
 
 def read(trial: FrozenTrial, flip: FloatArray) -> Record:
