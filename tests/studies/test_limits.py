@@ -71,7 +71,9 @@ def test_a_probability_needs_limits_and_the_default_sampler():
 def test_a_stored_study_keeps_its_limits(tmp_path):
     url = f"sqlite:///{tmp_path}/study.db"
     calibrant.maximize(gain, SPACE, 6, storage=url, seed=0, limits={"sum": 10.0})
-    with pytest.raises(ValueError, match="of another problem: its limits"):
+    with pytest.raises(
+        ValueError, match=r"of another problem, with limits \{'sum': 10\.0\} and not"
+    ):
         calibrant.maximize(gain, SPACE, 8, storage=url, limits={"sum": 12.0})
 
 

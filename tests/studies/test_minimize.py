@@ -255,10 +255,21 @@ def test_a_stored_study_of_another_direction_or_job_is_refused(tmp_path):
     study.add_trial(optuna.create_trial(state=TrialState.RUNNING))  # somebody works on it
     same_job(study, program="a.py", parameters=["x"])
     same_job(study, parameters=["x"])
-    with pytest.raises(ValueError, match=r"its program is 'a\.py' and not 'b\.py'"):
+    with pytest.raises(ValueError, match=r"with program 'a\.py' and not 'b\.py'"):
         same_job(study, program="b.py", parameters=["x"])
     with pytest.raises(ValueError, match="is set to maximize, not to minimize"):
         open_study({}, url, "s", "minimize")
+
+
+def test_what_a_stored_study_did_not_record_is_recorded_when_it_is_resumed():
+    study = optuna.create_study()
+    same_job(study, parameters=["x"])
+    study.add_trial(optuna.create_trial(value=1.0))
+    with pytest.raises(ValueError, match=r"with limits \{\} and not \{'memory': 8\.0\}"):
+        same_job(study, parameters=["x"], limits={"memory": 8.0})
+    same_job(study, parameters=["x"], program="a.py", limits={})
+    with pytest.raises(ValueError, match=r"with program 'a\.py' and not 'b\.py'"):
+        same_job(study, parameters=["x"], program="b.py", limits={})
 
 
 def test_a_stored_study_of_several_objectives_is_refused(tmp_path):

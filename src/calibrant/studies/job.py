@@ -57,7 +57,8 @@ def same_job(study: Study, **job: Any) -> None:
     """Raise if the study was started for another problem; otherwise record this one in it.
 
     Two problems in one study would be modelled as one. The comparison is of what was recorded: the
-    names of parameters, and on the command line also the program and how its result is read.
+    names of parameters, limits, and on the command line also the program and how its result is
+    read. What was not recorded yet is added.
     """
     known = _noted(study, _JOB)
     of_use = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
@@ -67,9 +68,12 @@ def same_job(study: Study, **job: Any) -> None:
         if known is not None:
             forgive(study)
         return
+    known = {"limits": {}, **known}  # where none are recorded, there were none
     for part in known.keys() & job.keys():
         if known[part] != job[part]:
             raise ValueError(
-                f"The stored study `{study.study_name}` is of another problem: its {part} is "
+                f"The stored study `{study.study_name}` is of another problem, with {part} "
                 f"{known[part]!r} and not {job[part]!r}; choose another name or storage."
             )
+    if study.user_attrs.get(_JOB) != (complete := {**known, **job}):
+        study.set_user_attr(_JOB, complete)
