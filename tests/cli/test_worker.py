@@ -121,6 +121,15 @@ def test_a_plan_comes_back_as_it_was(tmp_path):
     assert plan_of(study) == plan
 
 
+@pytest.mark.parametrize("damage", [3, ["memory"], {"memory": "a"}, {"memory": float("nan")}])
+def test_a_plan_with_damaged_limits_is_refused(damage):
+    study = optuna.create_study()
+    announce(study, Plan(parse_space({"x": (0.0, 1.0)}), 4, ("python", "{x}")))
+    study.set_user_attr("calibrant:plan", {**study.user_attrs["calibrant:plan"], "limits": damage})
+    with pytest.raises(ValueError, match="does not say what it tunes"):
+        plan_of(study)
+
+
 def test_places_that_others_have_taken():
     inside = optuna.storages.InMemoryStorage()
     study = optuna.create_study(storage=SteadyStorage(inside, 60, 180, 1.0))

@@ -48,7 +48,16 @@ def test_an_objective_without_measurements_is_told_so(outcome):
         calibrant.minimize(lambda params: outcome, SPACE, 10, seed=0, limits={"memory": 8.0})
 
 
-@pytest.mark.parametrize("limit", [float("nan"), float("inf"), "8", None, True])
+@pytest.mark.parametrize("limits", [{1: 2.0}, ["memory"], [], "memory=8", 8.0])
+def test_limits_are_numbers_by_name(limits):
+    def never(params):
+        raise AssertionError("nothing may be evaluated")
+
+    with pytest.raises(TypeError, match=r'such as \{"memory": 8\.0\}, but got limits='):
+        calibrant.minimize(never, SPACE, 5, limits=limits)
+
+
+@pytest.mark.parametrize("limit", [float("nan"), float("inf"), "8", None, True, 10**400])
 def test_a_limit_is_a_finite_number(limit):
     with pytest.raises(ValueError, match="limit must be a finite number, but got memory="):
         calibrant.minimize(gain, SPACE, 5, limits={"memory": limit})

@@ -17,10 +17,23 @@ def checked(limits: Mapping[str, float] | None) -> dict[str, float]:
     """Return limits as numbers by name.
 
     Raises:
+        TypeError: for anything but a dict with text as its names.
         ValueError: for a limit that is not a finite number.
     """
+    if limits is None:
+        return {}
+    if not isinstance(limits, Mapping):
+        raise TypeError(
+            f'`limits` must be a dict of numbers by name, such as {{"memory": 8.0}}, but got '
+            f"limits={limits!r}."
+        )
     known = {}
-    for name, limit in (limits or {}).items():
+    for name, limit in limits.items():
+        if not isinstance(name, str):
+            raise TypeError(
+                f"A limit must have the name of a measurement, such as "
+                f'{{"memory": 8.0}}, but got limits={limits!r}: {name!r} is no text.'
+            )
         if not _is_number(limit) or not math.isfinite(limit):
             raise ValueError(f"A limit must be a finite number, but got {name}={limit!r}.")
         known[name] = float(limit)
@@ -82,6 +95,6 @@ def value_within(trial: Trial, outcome: Any, limits: Mapping[str, float]) -> Any
 def _is_number(value: Any) -> bool:
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return not isinstance(value, str | bytes | bool)

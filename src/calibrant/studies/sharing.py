@@ -19,6 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.studies import optuna_private
 from calibrant.studies.archive import INTERRUPTED, cut_off
+from calibrant.studies.limits import checked
 from calibrant.studies.processes import identity
 from calibrant.studies.steady import BEAT, worker_of
 
@@ -79,7 +80,7 @@ def plan_of(study: Study) -> Plan:
             noted["result_file"],
             noted["result_regex"],
             noted["trial_timeout"],
-            noted.get("limits", {}),
+            checked(noted.get("limits")),
             noted.get("min_feasible"),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
