@@ -31,15 +31,16 @@ def test_with_a_probability_fewer_trials_exceed_them():
     assert exceeded(min_feasible=0.95) <= 0.1 < exceeded()
 
 
-def test_a_trial_that_did_not_measure_fails():
+@pytest.mark.parametrize("found", [float("nan"), float("inf"), -float("inf")])
+def test_a_trial_that_did_not_measure_fails(found):
     def forgetful(params):
         value, measured = gain(params)
-        return value, measured if params["x"] < 0.8 else {"sum": float("nan")}
+        return value, measured if params["x"] < 0.8 else {"sum": found}
 
     study = calibrant.maximize(forgetful, SPACE, 15, seed=0, limits={"sum": 15.0})
     failed = study.get_trials(states=(TrialState.FAIL,))
     assert failed
-    assert "must measure sum, but sum is nan" in failed[0].user_attrs[ERROR_KEY]
+    assert f"must measure sum, but sum is {found}" in failed[0].user_attrs[ERROR_KEY]
 
 
 @pytest.mark.parametrize("outcome", [1.0, (1.0, 2.0), (1.0, {}, 3)])

@@ -118,6 +118,15 @@ def test_a_last_field_that_is_no_number_is_not_replaced_by_an_earlier_one(last):
         program(code, json_field="loss").run({}, 0)
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_a_limited_field_that_is_not_finite_is_named(number):
+    code = f"""print('{{"loss": 0.5, "memory": {number}}}')"""
+    with pytest.raises(
+        CommandFailed, match=rf"`memory` in the program's output is {float(number)}"
+    ):
+        program(code, json_field="loss", limits={"memory": 8.0}).run({}, 0)
+
+
 def test_a_json_object_longer_than_the_end_of_the_output():
     code = """
 import json

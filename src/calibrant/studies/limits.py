@@ -71,7 +71,7 @@ def value_within(trial: Trial, outcome: Any, limits: Mapping[str, float]) -> Any
 
     Raises:
         TypeError: where the outcome is not such a pair.
-        ValueError: where something that has a limit was not measured.
+        ValueError: where something that has a limit was not measured, as a finite number.
     """
     if not limits:
         return outcome
@@ -83,10 +83,11 @@ def value_within(trial: Trial, outcome: Any, limits: Mapping[str, float]) -> Any
         )
     value, measured = outcome
     for name, limit in limits.items():
-        if name not in measured or not _is_number(measured[name]) or math.isnan(measured[name]):
+        found = measured.get(name, "missing")
+        if not _is_number(found) or not math.isfinite(found):
             raise ValueError(
-                f"The objective must measure {names}, but {name} is "
-                f"{measured.get(name, 'missing')!r} in {dict(measured)}."
+                f"The objective must measure {names}, but {name} is {found!r} in {dict(measured)}; "
+                "a measurement is a finite number."
             )
         trial.set_constraint(name, float(measured[name]) - limit)
     return value

@@ -72,7 +72,8 @@ def read_result(
     else:
         reading = _last_number(text, source)
     if not math.isfinite(reading.value):
-        raise NoResult(f"the number in {source} is {reading.value}")
+        what = "the number" if json_field is None else f"`{json_field}`"
+        raise NoResult(f"{what} in {source} is {reading.value}")
     return reading
 
 
