@@ -112,3 +112,30 @@ def test_the_same_history_gives_the_same_suggestion(tmp_path):
 def test_a_seed_may_be_one_of_numpys_integers(tmp_path):
     url = f"sqlite:///{tmp_path}/study.db"
     assert search(url, 6, seed=np.int64(3)) == search(None, 6, seed=3)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_workers_with_the_same_seed_do_not_draw_in_step(tmp_path, together):
+    """Whether the second one begins while the first one evaluates, or between its trials."""
+    url = f"sqlite:///{tmp_path}/study.db"
+    search(url, 7)
+    workers = [
+        optuna.load_study(
+            study_name="calibrant",
+            storage=url,
+            sampler=CalibratedSampler(search_space=SPACE, seed=3),
+        )
+        for _ in range(2)
+    ]
+    for _ in range(3):
+        asked = []
+        for worker in workers:
+            trial = worker.ask()
+            asked.append((worker, trial, objective(trial)))
+            if not together:
+                worker.tell(*asked.pop()[1:])
+        for worker, trial, value in asked:
+            worker.tell(trial, value)
+    notes = [t.system_attrs["calibrant:suggestion"]["random"] for t in workers[0].trials[7:]]
+    places = [tuple(note["before"]) for note in notes]
+    assert len(set(places)) == len(places) == 6

@@ -2,17 +2,17 @@
 
 With a seed, the state of the generator before and after each suggestion is noted with it. A search
 that is stopped and resumed then draws what it would have drawn, and any suggestion can be made
-again from what was known when it was made.
+again from what was known when it was made. Workers that share a seed each draw their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.studies.suggestions import drawn
 
@@ -33,13 +33,38 @@ class Randomness:
         """Draw other numbers from now on: threads of one sampler must not share them."""
         self.rng, self.is_placed = np.random.default_rng(), True
 
-    def go_on(self, trials: Sequence[FrozenTrial]) -> None:
-        """Go on after the last suggestion of this seed; to be called before anything is drawn."""
-        self.is_placed = True
-        for trial in reversed(trials):
-            note = drawn(trial)
-            if note is not None and note.get("seed") == self.seed and self._set(note.get("after")):
-                return
+    def go_on(self, trials: Sequence[FrozenTrial], number: int) -> None:
+        """Find the place from which to draw for a trial; to be called before anything is drawn.
+
+        At first that is where the last suggestion of this seed ended. Workers with the same seed
+        must not draw in step: one that begins while another trial runs, or that finds that another
+        has gone on from its own place, starts a sequence of its own.
+        """
+        if self.seed is None:
+            return
+        notes = (drawn(trial) for trial in reversed(trials) if trial.number != number)
+        own = (note for note in notes if note is not None and note.get("seed") == self.seed)
+        was_placed, self.is_placed = self.is_placed, True
+        if was_placed:
+            shared = self._is_taken(own)
+        else:
+            shared = any(t.state == TrialState.RUNNING and t.number != number for t in trials)
+        if shared:
+            self.rng = np.random.default_rng([self.seed, number])
+        elif not was_placed:
+            for note in own:
+                if self._set(note.get("after")):
+                    break
+
+    def _is_taken(self, notes: Iterable[Mapping[str, Any]]) -> bool:
+        """Return whether another worker has gone on from here; the newest notes come first."""
+        here = self.state()
+        for note in notes:
+            if note.get("after") == here:  # the suggestion that led here
+                return False
+            if note.get("before") == here:
+                return True
+        return False
 
     def go_back(self, trial: FrozenTrial) -> bool:
         """Draw what was drawn for a trial; return False if that was not noted."""

@@ -190,8 +190,7 @@ class CalibratedSampler(BaseSampler):
         """Return a point, stored with its trial, that no other worker has taken meanwhile."""
         fixed = space.to_internal(optuna_private.fixed_params(trial))
         objectives = len(study.directions)
-        if not self._random.is_placed:
-            self._random.go_on(optuna_private.every_trial(study))
+        self._random.go_on(optuna_private.every_trial(study), trial.number)
         before = self._random.state()
         avoided: list[Internal] = []
         for _ in range(_ATTEMPTS):
