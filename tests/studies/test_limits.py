@@ -1,5 +1,7 @@
 """Limits in `minimize`: constraints of trials, promises that are kept, and clear errors."""
 
+import inspect
+
 import numpy as np
 import pytest
 from optuna.trial import TrialState
@@ -94,3 +96,9 @@ def test_the_progress_bar_shows_the_best_within_the_limits(monkeypatch, capsys):
     last = capsys.readouterr().err.split("best ")[-1]
     assert last.startswith(f"{study.best_value:.6g} ")
     assert max(trial.value for trial in study.trials) > study.best_value
+
+
+@pytest.mark.parametrize("search", [calibrant.minimize, calibrant.maximize])
+def test_what_an_objective_with_limits_returns_is_documented(search):
+    told = inspect.getdoc(search).partition("objective: ")[2].partition("space: ")[0]
+    assert "with ``limits``, a number and a dict of what it measured" in " ".join(told.split())

@@ -127,7 +127,8 @@ def maximize(
     Values, forecasts and reports are in the objective's own sign.
 
     Args:
-        objective: takes the parameters as a dict and returns a number.
+        objective: takes the parameters as a dict and returns a number; with ``limits``, a number
+            and a dict of what it measured: ``return gain, {"memory": 6.2}``.
         space: as in :func:`minimize`.
         n_trials: the total number of evaluations, including those already in the study.
         options: the other arguments of :func:`minimize`.
