@@ -134,6 +134,7 @@ def more_workers(
         workers: list[subprocess.Popen[bytes]] = []
         if count:
             folder.mkdir(parents=True, exist_ok=True)
+            watchdog.start()
         for number in range(1, count + 1):
             log = files.enter_context((folder / f"worker-{number}.log").open("ab"))
             workers.append(

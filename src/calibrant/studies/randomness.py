@@ -40,8 +40,7 @@ class Randomness:
         must not draw in step: one that begins while another trial runs, or that finds that another
         has gone on from its own place, starts a sequence of its own.
         """
-        if self.seed is None:
-            return
+        assert self.seed is not None
         notes = (drawn(trial) for trial in reversed(trials) if trial.number != number)
         own = (note for note in notes if note is not None and note.get("seed") == self.seed)
         was_placed, self.is_placed = self.is_placed, True

@@ -190,7 +190,8 @@ class CalibratedSampler(BaseSampler):
         """Return a point, stored with its trial, that no other worker has taken meanwhile."""
         fixed = space.to_internal(optuna_private.fixed_params(trial))
         objectives = len(study.directions)
-        self._random.go_on(optuna_private.every_trial(study), trial.number)
+        if self._random.seed is not None:  # else there is no place to find, and nothing to read
+            self._random.go_on(optuna_private.every_trial(study), trial.number)
         before = self._random.state()
         avoided: list[Internal] = []
         for _ in range(_ATTEMPTS):
