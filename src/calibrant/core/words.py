@@ -20,6 +20,8 @@ def number(value: float, digits: int = 4) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     rounded = float(f"{value:.{digits}g}")
+    if math.isinf(rounded):  # rounded up beyond the largest float
+        return repr(value)
     if rounded and not 1e-4 <= abs(rounded) < 1e7:
         return f"{value:.{digits}g}"
     decimals = max(0, digits - 1 - _exponent(rounded))
