@@ -10,7 +10,7 @@ from benchmarks.kit.running import commit
 from benchmarks.peers import held_out, prior, regret, run
 from benchmarks.peers.adapters.worker import active, from_unit
 from benchmarks.peers.rivals import RIVALS, Part, Rival, Run, plan
-from benchmarks.peers.suite import HELD_OUT, SUBSET, SUITE, TASKS
+from benchmarks.peers.suite import HELD_OUT, SUBSET, SUITE, TASKS, TUNING
 from benchmarks.peers.tasks import choice, integer, real, when
 from scipy.special import ndtr
 
@@ -25,7 +25,7 @@ KNOWN = [t for t in KNOWN if "tables" not in t.groups]
 def test_the_suite_is_as_wide_as_it_says():
     assert len(SUITE) >= 40
     assert set(SUBSET) <= set(SUITE)
-    assert len(TASKS) == len(SUITE) + len(HELD_OUT)  # no name twice
+    assert len(TASKS) == len(SUITE) + len(TUNING) + len(HELD_OUT)  # no name twice
     sizes = {len(TASKS[name].space) for name in SUITE}
     assert min(sizes) == 1
     assert max(sizes) == 20
