@@ -23,7 +23,7 @@ def train(settings: dict) -> dict:
 
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
-ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
 storage = optuna.storages.InMemoryStorage()  # where the study can be found afterwards
 search = OptunaSearch(
     sampler=calibrant.CalibratedSampler(seed=0), storage=storage, study_name="digits"
