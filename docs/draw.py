@@ -8,6 +8,8 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
+
 import calibrant
 from calibrant import figures
 from calibrant.cli.demo import TRIALS, boosted_trees, co2_stream, tree_settings
@@ -58,7 +60,16 @@ def draw_demo() -> None:
         {"raw": (found.raw_low, found.raw_high), "calibrated": (found.low, found.high)},
         found.forecast_numbers,
     )
+    # Where nearly all outcomes are; a few tuned badly, on purpose, and would squeeze the rest.
+    lowest, highest = (
+        float(found.outcomes.min()) - 1.0,
+        float(np.quantile(found.outcomes, 0.9)) + 2.0,
+    )
     figure.update_layout(width=900, height=420, yaxis_title="cross-validated RMSE")
+    figure.update_yaxes(range=[lowest, highest])
+    beyond = found.outcomes > highest
+    for x, y in zip(np.array(found.forecast_numbers)[beyond], found.outcomes[beyond], strict=True):
+        figure.add_annotation(x=x, y=highest, text=f"{y:.0f} ↑", showarrow=False, yshift=8)
     figure.write_image(HERE / "forecasts.png", scale=1.5)
     columns = {
         "trial": found.forecast_numbers,
