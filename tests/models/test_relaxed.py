@@ -121,3 +121,13 @@ def test_bad_settings_are_refused():
         Relaxed(share=1.0)
     with pytest.raises(ValueError, match="candidates"):
         Relaxed(candidates=0)
+
+
+def test_where_the_active_set_goes_in_circles_another_solver_finds_the_same(monkeypatch):
+    def in_circles(columns, goal):
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    expected = relaxed(PROCESS.fit(X, y), 0.0)
+    monkeypatch.setattr("calibrant.models.relaxed.nnls", in_circles)
+    found = relaxed(PROCESS.fit(X, y), 0.0)
+    np.testing.assert_allclose(found.v, expected.v, atol=1e-3)

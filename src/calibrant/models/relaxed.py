@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize, nnls
+from scipy.optimize import lsq_linear, minimize, nnls
 
 from calibrant.core import validate
 from calibrant.core.normal import squared_cdf_integral
@@ -123,7 +123,11 @@ def _most_probable_values(
     They minimise |W v|², W being the inverse Cholesky factor: non-negative least squares.
     """
     relaxed_v = np.where(above, threshold, v)
-    excess, _ = nnls(W[:, above], -W @ relaxed_v)
+    columns, goal = W[:, above], -W @ relaxed_v
+    try:
+        excess, _ = nnls(columns, goal)
+    except RuntimeError:  # columns are alike to the last digits, and its active set goes in circles
+        excess = lsq_linear(columns, goal, (0.0, np.inf)).x
     relaxed_v[above] += excess
     return relaxed_v
 
