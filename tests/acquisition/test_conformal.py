@@ -46,7 +46,7 @@ def literal_margins(fitted, x, t):
     """Condition on the outcome, and look up all densities: the definition."""
     noise = fitted.noise_variance.mean()
     mean, std, _ = fitted.posterior(x[None])
-    told = fitted._appended(x[None], mean + t * np.sqrt(std**2 + noise), np.array([noise]))
+    told = fitted.appended(x[None], mean + t * np.sqrt(std**2 + noise), np.array([noise]))
     mean, std, _ = told.posterior(told.X)
     scores = norm.logpdf(told.v, mean, np.sqrt(std**2 + told.noise_variance))
     return scores[-1] - scores[:-1]

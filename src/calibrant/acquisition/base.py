@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,15 +22,23 @@ from calibrant.core.cube import Cube
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.residual import compose
+from calibrant.models.draws import Draws
 from calibrant.models.gp import FittedGP
 from calibrant.models.protocol import FittedModel, GaussianBelief
-from calibrant.models.rotation import FittedRotation
+from calibrant.models.rotation import as_process
 
 # points (m, d) -> values (m,), and a function that returns their gradients (m, d) or None
 Criterion = Callable[[FloatArray], tuple[FloatArray, Callable[[], FloatArray] | None]]
 
 # (mean, std) -> value and its derivatives with respect to mean and std, each (m,)
 Rule = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
+
+
+class DrawnBest(NamedTuple):
+    """Draws of the function where its lowest value may be, and the value to beat in each."""
+
+    draws: Draws
+    best: FloatArray  # (k,), in the model's units
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,7 @@ class Belief:
     residual: Forecast
     best: float  # in the model's own units if it has them, otherwise in units of outcomes
     outcomes: int = 0  # how many the model was fitted to
+    drawn: DrawnBest | None = None  # what to beat instead, where it is uncertain
 
 
 class Acquisition(ABC):
@@ -85,10 +94,9 @@ class Pointwise(Acquisition):
 
 def process_of(belief: Belief, acquisition: Acquisition) -> FittedGP:
     """Return the Gaussian process of a belief, or raise if its model is not one."""
-    if isinstance(belief.fitted, FittedRotation):
-        return belief.fitted.current
-    if isinstance(belief.fitted, FittedGP):
-        return belief.fitted
+    process = as_process(belief.fitted)
+    if process is not None:
+        return process
     raise TypeError(
         f"`{type(acquisition).__name__}` needs a fitted GaussianProcess, but got "
         f"{type(belief.fitted).__name__}; choose that model, or QuantileBound, which takes any."

@@ -17,9 +17,10 @@ Everything is read off the inverse Cholesky factor ``W = L⁻¹`` of ``K = signa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -175,6 +176,15 @@ class GaussianProcess:
         return _in_model_units(std, outputs.slope(y))
 
 
+class Covariances(NamedTuple):
+    """The part of a posterior at m points that does not depend on the n outcomes."""
+
+    with_inputs: FloatArray  # (m, n), of the function at the points with that at the inputs fitted
+    std: FloatArray  # (m,)
+    # (∂loss/∂with_inputs, ∂loss/∂std) -> ∂loss/∂x, (m, d)
+    pullback: Callable[[FloatArray, FloatArray], FloatArray]
+
+
 @dataclass(frozen=True)
 class FittedGP:
     """A Gaussian process given outcomes: the belief about a function."""
@@ -222,6 +232,15 @@ class FittedGP:
 
     def posterior(self, X: FloatArray) -> Posterior:
         """Return mean and std of the function, without noise, in the model's units."""
+        k, std, to_inputs = self.covariances(X)
+        return Posterior(
+            k @ self.alpha,
+            std,
+            lambda by_mean, by_std: to_inputs(by_mean[:, None] * self.alpha, by_std),
+        )
+
+    def covariances(self, X: FloatArray) -> Covariances:
+        """Return what a posterior at X is made of, whatever the outcomes are."""
         signal = self.signal_variance
         C, to_inputs = self._correlations(X)
         k = signal * C
@@ -230,12 +249,12 @@ class FittedGP:
         variance = signal * own - np.einsum("ij,ij->i", projected, projected)
         std = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE * signal))
 
-        def pullback(by_mean: FloatArray, by_std: FloatArray) -> FloatArray:
+        def pullback(by_k: FloatArray, by_std: FloatArray) -> FloatArray:
             by_variance = (0.5 * by_std / std)[:, None]
-            by_k = by_mean[:, None] * self.alpha - 2.0 * by_variance * (projected @ self.W)
+            by_k = by_k - 2.0 * by_variance * (projected @ self.W)
             return np.asarray(signal * (to_inputs(by_k) + by_variance * own_gradient))
 
-        return Posterior(k @ self.alpha, std, pullback)
+        return Covariances(k, std, pullback)
 
     def shares(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return how much of the prior std is left at X, and how much of what is left is noise.
@@ -294,7 +313,7 @@ class FittedGP:
         else:
             least = _EXACT * self.signal_variance
             noise = np.broadcast_to(np.maximum(np.square(std), least), values.shape)
-        return self._appended(X, values, noise)
+        return self.appended(X, values, noise)
 
     def sample(self, X: FloatArray, seed_scores: FloatArray) -> FloatArray:
         """Return a joint draw of the function at X, made of standard normal ``seed_scores``."""
@@ -337,10 +356,13 @@ class FittedGP:
         if y.size == known:
             return replace(self, v=v)
         added = np.full(y.size, self.parameters.noise) if variances is None else variances
-        return replace(self, v=v[:known])._appended(X[known:], v[known:], added[known:])
+        return replace(self, v=v[:known]).appended(X[known:], v[known:], added[known:])
 
-    def _appended(self, X: FloatArray, v: FloatArray, noise: FloatArray) -> FittedGP:
-        """Return the process with more rows: the factor grows, it is not made anew."""
+    def appended(self, X: FloatArray, v: FloatArray, noise: FloatArray) -> FittedGP:
+        """Return the process after values v at X with so much noise (variances).
+
+        The factor grows by rows, it is not made anew.
+        """
         kernel, theta, signal = self.model.kernel, self.parameters.kernel, self.signal_variance
         projected = signal * self._correlations(X)[0] @ self.W.T  # (m, n)
         rest = signal * kernel.on_itself(X)(theta)[0] - projected @ projected.T

@@ -119,3 +119,9 @@ class FittedRotation:
     def one_step_ahead_scores(self) -> FloatArray:
         """Return the score of each outcome given the earlier ones, keeping hyper-parameters."""
         return self.current.one_step_ahead_scores()
+
+
+def as_process(fitted: object) -> FittedGP | None:
+    """Return the Gaussian process that a fitted model is, or uses now; None of any other model."""
+    process = fitted.current if isinstance(fitted, FittedRotation) else fitted
+    return process if isinstance(process, FittedGP) else None

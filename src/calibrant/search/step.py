@@ -41,6 +41,7 @@ from calibrant.search.argmax import argmax
 from calibrant.search.defaults import ACQUISITION, MODEL, PATIENCE, RECALIBRATOR
 from calibrant.search.feasibility import ROUNDING, Promise, careful
 from calibrant.search.history import History
+from calibrant.search.incumbent import drawn_best
 from calibrant.search.pending import kriging_believer
 from calibrant.search.shown import Circumstances
 from calibrant.search.training import Targets, TrainingData, prepare
@@ -288,11 +289,17 @@ class Policy:
             return total(
                 [parego([one.fitted for one in imagined], residuals[:count], means, rng), *feasible]
             )
-        best = float(means[0].min())
+        breadth = 0.0
         if data.subset.pending.size:
             finished = means[0, : int(data.succeeded.feasible.sum())]
-            best -= _BREADTH * _spread_of_the_good(finished)
-        belief = Belief(imagined[0].fitted, residuals[0], best, data.objectives[0][1].size)
+            breadth = _BREADTH * _spread_of_the_good(finished)
+        belief = Belief(
+            imagined[0].fitted,
+            residuals[0],
+            float(means[0].min()) - breadth,
+            data.objectives[0][1].size,
+            drawn_best(imagined[0].fitted, _points(data.succeeded)[reached], breadth, rng),
+        )
         return total([self.acquisition.criterion(belief, rng, cube), *feasible])
 
 
@@ -349,6 +356,11 @@ def _reached(succeeded: History) -> np.ndarray:
     no_outcome = np.zeros(len(succeeded.failed) + len(succeeded.pruned), dtype=bool)
     running = np.ones(len(succeeded.pending), dtype=bool)
     return np.concatenate([succeeded.feasible, no_outcome, running])
+
+
+def _points(history: History) -> FloatArray:
+    """Return all points in the order in which outcomes of them are imagined."""
+    return np.concatenate([history.X, history.without_outcome])
 
 
 def _spread_of_the_good(means: FloatArray) -> float:
