@@ -1,0 +1,89 @@
+"""Searches on kinds of problems, by calibrant and Optuna's samplers, from the same first points.
+
+    python -m benchmarks.kinds.run              # all that is missing
+    python -m benchmarks.kinds.run noise        # of one kind
+
+Results are JSON lines, one per search, and a search that is in them is not repeated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import FloatDistribution
+
+from benchmarks.kinds.kinds import FIRST, KINDS, SYSTEMS
+from benchmarks.kit.lines import append, read_lines
+from benchmarks.kit.running import commit, run_missing
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def path(kind: str) -> Path:
+    """Return where the results of a kind are."""
+    return RESULTS / f"{kind}.jsonl"
+
+
+def execute(kind_name: str, system: str, name: str, seed: int) -> dict[str, Any]:
+    """Return what is to be kept of a search: the true means of its points, in their order."""
+    warnings.simplefilter("ignore")
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    kind = KINDS[kind_name]
+    task, noise, order = kind.tasks[name], *(np.random.default_rng([seed, k]) for k in (1, 2))
+    study = optuna.create_study(sampler=SYSTEMS[system](seed))
+    space = {p["name"]: FloatDistribution(p["low"], p["high"]) for p in task.space}
+    means = []
+    for settings in task.first(FIRST, seed):
+        told = task.evaluate(settings, noise)
+        means.append(told.mean)
+        study.add_trial(
+            optuna.trial.create_trial(params=settings, distributions=space, value=told.outcome)
+        )
+    began, running = time.process_time(), []
+    while len(means) < kind.trials:
+        while len(running) < min(kind.running, kind.trials - len(means)):
+            running.append(study.ask(space))
+        trial = running.pop(int(order.integers(len(running))))
+        told = task.evaluate(trial.params, noise)
+        means.append(told.mean)
+        study.tell(trial, told.outcome)
+    return {
+        "system": system,
+        "task": name,
+        "seed": seed,
+        "values": [float(f"{value:.6g}") for value in np.minimum.accumulate(means)[FIRST - 1 :]],
+        "seconds": round(time.process_time() - began, 2),
+        "commit": commit(),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Run what is missing.")
+    parser.add_argument("kinds", nargs="*", default=list(KINDS))
+    parser.add_argument("--systems", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS))
+    parser.add_argument("--repetitions", type=int, default=None, help="at most so many of each")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    given = parser.parse_args()
+    for kind_name in given.kinds:
+        kind = KINDS[kind_name]
+        done = {(r["system"], r["task"], r["seed"]) for r in read_lines(path(kind_name))}
+        missing = [
+            (kind_name, system, task, seed)
+            for seed in range(given.repetitions or kind.repetitions)
+            for task in kind.tasks
+            for system in kind.systems
+            if system in given.systems and (system, task, seed) not in done
+        ]
+        run_missing(execute, missing, partial(append, path(kind_name)), given.jobs, kind_name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""The page of kinds of problems: python -m benchmarks.kinds.tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.kinds.kinds import FIRST, KINDS, Kind
+from benchmarks.kinds.run import path
+from benchmarks.kit.lines import read_lines
+from benchmarks.kit.statistics import estimate_over_tasks, holm, paired_p
+from benchmarks.kit.words import interval, markdown_table, p_value, signed
+from benchmarks.peers.tasks import Task
+
+OURS = "calibrant"
+FEWEST = 5  # repetitions of each task that a line needs
+Regrets = dict[str, dict[str, dict[int, float]]]  # system → task → seed → normalised regret
+
+
+def regrets(kind_name: str) -> tuple[Regrets, dict[str, float]]:
+    """Return regrets, 1 being what random search leaves on average, and CPU seconds by system."""
+    kind = KINDS[kind_name]
+    found: Regrets = {system: {task: {} for task in kind.tasks} for system in kind.systems}
+    seconds: dict[str, list[float]] = {system: [] for system in kind.systems}
+    for row in read_lines(path(kind_name)):
+        left = row["values"][-1] - kind.tasks[row["task"]].minimum
+        found[row["system"]][row["task"]][row["seed"]] = left
+        seconds[row["system"]].append(row["seconds"] / (kind.trials - FIRST))
+    units = {task: np.mean(list(found["random"][task].values())) for task in kind.tasks}
+    scaled = {
+        system: {
+            task: {seed: value / units[task] for seed, value in by_seed.items()}
+            for task, by_seed in tasks.items()
+        }
+        for system, tasks in found.items()
+    }
+    return scaled, {system: float(np.mean(times)) for system, times in seconds.items() if times}
+
+
+def worst_tenth(values: np.ndarray) -> float:
+    return float(np.sort(values)[-max(1, round(values.size / 10)) :].mean())
+
+
+def table(kind: Kind, found: Regrets, seconds: dict[str, float], tasks: Mapping[str, Task]) -> str:
+    """Return a table of systems on some tasks, each paired with calibrant."""
+    rows, p_values = [], []
+    for system in kind.systems:
+        every = [found[system][task] for task in tasks]
+        if min(map(len, every)) < FEWEST:
+            continue
+        values = [np.array(list(by_seed.values())) for by_seed in every]
+        pairs = [_paired(found[OURS][task], found[system][task]) for task in tasks]
+        cells = [
+            f"**{system}**" if system == OURS else system,
+            str(sum(map(len, every))),
+            interval(estimate_over_tasks(values)),
+            f"{np.mean([worst_tenth(one) for one in values]):.2f}",
+            f"{1000.0 * seconds[system]:.0f} ms",
+            "",
+        ]
+        if system != OURS:
+            cells[-1] = signed(estimate_over_tasks(pairs))
+            p_values.append(paired_p(np.concatenate(pairs)))
+        rows.append(cells)
+    corrected = iter(holm(p_values))
+    lines = [[*cells, p_value(next(corrected)) if cells[-1] else ""] for cells in rows]
+    head = ("system", "searches", "mean regret (95 %)", "worst tenth", "CPU per suggestion")
+    return markdown_table((*head, "calibrant less it (95 %)", "p, Holm"), lines)
+
+
+def _paired(ours: dict[int, float], theirs: dict[int, float]) -> np.ndarray:
+    return np.array([ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())])
+
+
+def verdict(kind: Kind, found: Regrets) -> str:
+    """Say whether calibrant is first on held-out tasks, and if not, who is and by how much."""
+    tasks = kind.held_out
+    means = {
+        system: float(np.mean([np.mean(list(found[system][task].values())) for task in tasks]))
+        for system in kind.systems
+        if min(len(found[system][task]) for task in tasks) >= FEWEST
+    }
+    rivals = {name: mean for name, mean in means.items() if not name.startswith(OURS)}
+    best = min(rivals, key=lambda name: rivals[name])
+    ratio = means[OURS] / rivals[best]
+    behind = [
+        f"{task} ({best_rival}, {ours - least:+.2f})"
+        for task in kind.held_out
+        for ours, least, best_rival in [_on(task, found, rivals)]
+        if ours > least
+    ]
+    return (
+        f"On held-out tasks calibrant is {'first' if ratio < 1.0 else 'not first'}: its mean regret "
+        f"is {ratio:.2f} of that of the best rival, {best} (goal: at most 0.8). "
+        f"Behind the best rival of the task on: {', '.join(behind) or 'none'}."
+    )
+
+
+def _on(task: str, found: Regrets, rivals: Mapping[str, float]) -> tuple[float, float, str]:
+    means = {name: float(np.mean(list(found[name][task].values()))) for name in (*rivals, OURS)}
+    best = min(rivals, key=lambda name: means[name])
+    return means[OURS], means[best], best
+
+
+def each(kind: Kind, found: Regrets) -> str:
+    systems = [s for s in kind.systems if all(found[s][task] for task in kind.tasks)]
+    rows = []
+    for task in kind.tasks:
+        means = [float(np.mean(list(found[system][task].values()))) for system in systems]
+        cells = [f"**{m:.3f}**" if m == min(means) else f"{m:.3f}" for m in means]
+        rows.append([task, *cells])
+    return markdown_table(("task", *systems), rows)
+
+
+def section(name: str) -> list[str]:
+    kind = KINDS[name]
+    found, seconds = regrets(name)
+    planned = f"{kind.trials} evaluations, {kind.running} at a time, {kind.repetitions} repetitions planned."
+    parts = [f"## {name.capitalize()}", f"{kind.about} {planned}"]
+    for title, tasks in (("Held-out tasks", kind.held_out), ("Learning tasks", kind.learning)):
+        if tasks:
+            parts += [f"**{title}**", table(kind, found, seconds, tasks)]
+    return [*parts, verdict(kind, found), each(kind, found)]
+
+
+def main() -> None:
+    parts = [HEAD]
+    for name in KINDS:
+        if path(name).exists():
+            parts += section(name)
+    Path(__file__).with_name("README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+HEAD = """\
+# Kinds of problems
+
+One exact objective, evaluated one at a time, is [benchmarks/peers](../peers/README.md). Here are noise, workers and long
+searches, beside Optuna's own samplers with their default settings (the five first points, the same for all, in place of their
+own start). `make kinds` runs what is missing and rewrites this page; raw results, one JSON line a search: [results](results).
+
+Regret is 0 at the minimum and 1 at what random search leaves on average, with the same budget. *Worst tenth*: the mean over
+tasks of the mean regret of each task's worst tenth of searches. Differences are paired by task and first points; intervals by
+bootstrap over repetitions, p by Wilcoxon's test with Holm's correction. Learning tasks had a part in choosing how calibrant
+deals with noise; held-out ones had none."""
+
+
+if __name__ == "__main__":
+    main()
