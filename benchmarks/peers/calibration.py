@@ -42,7 +42,7 @@ class Comparison(NamedTuple):
 
     change: dict[str, np.ndarray]  # task → change of area
     p: dict[str, float]  # task → after Holm's correction
-    errors: tuple[float, float]  # calibration error of shown and of raw forecasts, a search
+    errors: tuple[float, float]  # calibration error of forecasts, shown and raw, a search of ours
     pooled: tuple[float, float]  # the same over all forecasts of a task
     crps: dict[str, np.ndarray]  # task → log ratios, shown to raw, of the same forecasts
 
@@ -100,8 +100,8 @@ def compare(ours: Results, theirs: Results) -> Comparison:
     return Comparison(
         changes,
         p,
-        (_error(ours, shared, "shown_pit"), _error(theirs, shared, "pit")),
-        (_pooled(ours, shared, "shown_pit"), _pooled(theirs, shared, "pit")),
+        (_error(ours, shared, "shown_pit"), _error(ours, shared, "pit")),
+        (_pooled(ours, shared, "shown_pit"), _pooled(ours, shared, "pit")),
         {task: np.array(logs) for task, logs in ratios.items()},
     )
 
@@ -131,9 +131,11 @@ HEAD = """\
 ## Calibrated against uncalibrated, everything else equal
 
 `python -m benchmarks.peers.variants`: every task of the suite, 30 evaluations, 30 repetitions from the same first points. `patience`, which
-widens the forecasts of a search that stagnates, is on in both arms: "uncalibrated" is without recalibration, not the plain model. The sign test
-counts searches. Calibration error of what was forecast of the points evaluated: by the model alone in the uncalibrated search, as
-shown to people in the calibrated one. CRPS: of the same forecasts, shown and by the model alone; mean of the ratio's logarithm over searches, and its median."""
+widens the forecasts of a search that stagnates, is on in both arms: "uncalibrated" is without recalibration, not the plain model. Expected
+improvement is calibrated by default, the others in location and scale, as their default was when they were run. The sign test
+counts searches. Calibration error and CRPS of what was forecast of the points that the calibrated search evaluated, by the model alone and as
+shown to people (before there was a prior of chosen points; [with it](shown-intervals.md)): pairs of the same forecasts. CRPS: mean of the
+ratio's logarithm over searches, and its median."""
 
 COLUMNS = (
     "acquisition",
