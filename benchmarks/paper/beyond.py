@@ -63,8 +63,8 @@ def write_where(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Sec
     """Write about where calibration helps, all problems together and each by itself."""
     head = (
         "model", "acquisition", "method", "repetitions", "better in", "worse in",
-        "a, before → after", "difference", "p", "calibration score, before → after",
-        "80 % hold, before → after",
+        "a, uncalibrated → with it", "difference", "p", "calibration score, raw → used",
+        "80 % hold, raw → used",
     )  # fmt: skip
     groups: dict[tuple[str, str, str], list[tuple[Runs, str]]] = {}
     for block in present(experiment, runs):
@@ -82,10 +82,10 @@ def write_where(name: str, experiment: Experiment, runs: dict[str, Runs]) -> Sec
             for seed in sorted(part[label].keys() & part[RAW].keys())
         ]
         ours, theirs = np.array(areas).T
-        before, after, held_before, held_after = (
-            float(np.mean([mean(part[which], measure) for part, _ in parts]))
+        before, after, held_before, held_after = (  # of the same forecasts: pairs
+            float(np.mean([mean(part[label], measure, which) for part, _ in parts]))
             for measure in (metrics.calibration, metrics.coverage)
-            for which in (RAW, label)
+            for which in ("raw", "calibrated")
         )
         rows.append(
             (

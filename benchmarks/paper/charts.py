@@ -25,6 +25,7 @@ STEPS = (4, 9, 11, 14)  # of the paper's snapshots, the first points counted
 _ORANGE, _BLUE, _GREEN, _PINK = PALETTE
 _OTHERS = (_PINK, "#56B4E9", "#E69F00", "#999999")
 _GRID = np.linspace(0.0, 1.0, 401)
+_LINE = {"color", "dash", "width"}  # what plotly wants of a line, apart from other style
 
 
 def curves(blocks: Mapping[str, Runs]) -> go.Figure:
@@ -82,9 +83,14 @@ def snapshots(setup: Setup, explorations: Mapping[str, Exploration]) -> go.Figur
         for column, step in enumerate(STEPS, start=1):
             belief = exploration.beliefs[step - setup.initial - 1]
             _add_snapshot(figure, row, column, setup, exploration, belief, step, true)
-    figure.update_yaxes(range=[true.min() - 8.0, true.max() + 3.0])
+    figure.update_yaxes(range=_panel(true))
     figure.update_xaxes(title_text="x", row=len(explorations))
     return _styled(figure, 1000, 280 * len(explorations))
+
+
+def _panel(true: FloatArray) -> list[float]:
+    """Return the lowest and the highest value that a panel shows."""
+    return [float(true.min()) - 8.0, float(true.max()) + 3.0]
 
 
 def _add_snapshot(
@@ -98,7 +104,8 @@ def _add_snapshot(
     true: FloatArray,
 ) -> None:
     raw = belief.fitted.predict(_GRID[:, None])
-    low, high = compose(raw, belief.residual).interval(0.8)
+    # An online level may be at infinity, which is drawn as reaching the edges of the panel.
+    low, high = np.clip(compose(raw, belief.residual).interval(0.8), *_panel(true))
     x = np.array([float(point[0]) for point in exploration.x[:step]])
     y = np.array(exploration.y[:step])
 
@@ -106,14 +113,15 @@ def _add_snapshot(
         shown = legend and row == column == 1
         figure.add_scatter(x=x, y=y, name=name, showlegend=shown, row=row, col=column, **style)
 
-    edge: dict[str, Any] = {"mode": "lines", "line": {"width": 0, "simplify": False}}
-    add("", _GRID, low, legend=False, **edge)
-    add("80 % interval", _GRID, high, fill="tonexty", fillcolor=_see_through(_BLUE), **edge)
-    add("true function", _GRID, true, mode="lines", line={"color": _GREEN, "width": 2})
-    median = raw.quantile(0.5)
-    add("model's median", _GRID, median, mode="lines", line={"color": "#555", "dash": "dash"})
-    acquisition = _acquisition(setup, belief)
-    add("acquisition (scaled)", _GRID, acquisition, mode="lines", line={"color": _BLUE, "width": 1})
+    def line(name: str, y: FloatArray, legend: bool = True, **style: Any) -> None:
+        shape = {"simplify": False} | {key: style.pop(key) for key in _LINE & style.keys()}
+        add(name, _GRID, y, legend, mode="lines", line=shape, **style)
+
+    line("", low, legend=False, width=0)
+    line("80 % interval", high, width=0, fill="tonexty", fillcolor=_see_through(_BLUE))
+    line("true function", true, color=_GREEN, width=2)
+    line("model's median", raw.quantile(0.5), color="#555", dash="dash")
+    line("acquisition (scaled)", _acquisition(setup, belief), color=_BLUE, width=1)
     dots = {"color": "#222222", "size": 7}
     add("evaluated", x[:-1], y[:-1], mode="markers", marker=dots)
     chosen = {"color": _ORANGE, "size": 12, "symbol": "triangle-up"}

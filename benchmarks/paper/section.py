@@ -81,19 +81,19 @@ def count(part: Runs) -> int:
     return min(len(part[RAW]), len(part[CALIBRATED]))
 
 
-def mean(records: Mapping[int, Any], measure: Callable[[Any, str], float]) -> float:
-    """Return the mean of a measure of the forecasts that the acquisition used."""
-    return float(np.mean([measure(record, "calibrated") for record in records.values()]))
+def mean(
+    records: Mapping[int, Any], measure: Callable[[Any, str], float], which: str = "calibrated"
+) -> float:
+    """Return the mean of a measure of the forecasts that the acquisition used, or of raw ones."""
+    return float(np.mean([measure(record, which) for record in records.values()]))
 
 
 def before_after(
     records: Mapping[int, Any], measure: Callable[[Any, str], float], digits: int
 ) -> str:
     """Return the mean of a measure of raw forecasts and of those used, of the same searches."""
-    found = list(records.values())
     before, after = (
-        number(float(np.mean([measure(record, which) for record in found])), digits)
-        for which in ("raw", "calibrated")
+        number(mean(records, measure, which), digits) for which in ("raw", "calibrated")
     )
     return f"{before} → {after}" if _is_calibrated(records) else before
 

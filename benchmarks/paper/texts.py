@@ -50,8 +50,10 @@ TEXTS = {
         "ties as better."
     ),
     "forrester": (
-        "The true function, the model and what it believes before some of its steps. All searches "
-        "start from the same three points, none of which lies in [0.6, 0.9], where the minimum is."
+        "The true function, the model and what it believes before some of its steps, from the "
+        "first start that is stuck and freed. The methods of a repetition start from the same three "
+        "points, none of which lies in [0.6, 0.9], where the minimum is. An interval that reaches "
+        "the edge of a panel ends at infinity, where the online rule has put that level."
     ),
     "benchmarks": (
         "Calibration score of all forecasts so far (m = 20 levels) and best value so far, means "
@@ -108,7 +110,8 @@ TEXTS = {
         "points that the search itself chose; *Algorithms 3 + 4* is the paper's, with its model "
         "alone, as the refits of ours take too long. The first table pools problems; its p-values "
         "count repetitions of different problems as one sample. Where an interval includes zero "
-        "and p is small, many small gains stand against a few large losses."
+        "and p is small, many small gains stand against a few large losses. Calibration scores and "
+        "shares that hold are of raw forecasts and of those used, of the same points."
     ),
 }
 
