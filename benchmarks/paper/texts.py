@@ -51,9 +51,9 @@ TEXTS = {
     ),
     "forrester": (
         "The true function, the model and what it believes before some of its steps, from the "
-        "first start that is stuck and freed. The methods of a repetition start from the same three "
-        "points, none of which lies in [0.6, 0.9], where the minimum is. An interval that reaches "
-        "the edge of a panel ends at infinity, where the online rule has put that level."
+        "first start that is stuck and freed. The methods of a repetition start from the same "
+        "three points, none of which lies in [0.6, 0.9], where the minimum is. An interval that "
+        "reaches the edge of a panel ends at infinity, where the online rule has put that level."
     ),
     "benchmarks": (
         "Calibration score of all forecasts so far (m = 20 levels) and best value so far, means "
