@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import optuna
+from optuna.distributions import FloatDistribution
+from optuna.trial import create_trial
 
 from benchmarks.kit.lines import append, read_lines
 from benchmarks.kit.running import commit, run_missing
@@ -24,7 +26,7 @@ from benchmarks.peers.adapters.worker import from_unit
 from benchmarks.peers.suite import TASKS
 from benchmarks.peers.tasks import Settings, Task
 from calibrant import CalibratedSampler
-from calibrant.decisions.belief import Quantity, believe
+from calibrant.decisions.belief import Quantity, StudyBelief, believe
 from calibrant.decisions.recommend import recommend_of
 from calibrant.forecasts import Normal
 
@@ -114,12 +116,34 @@ def execute(name: str, noise: str, seed: int) -> dict[str, Any]:
     """Return what is to be kept of a search and of what is said after it."""
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
     objective = Objective(name, noise, seed)
-    task, unit = objective.task, objective.std
     study = optuna.create_study(sampler=CalibratedSampler(seed=500 + seed))
     study.optimize(objective, n_trials=TRIALS)
     belief = believe(study)
-    quantity = belief.objectives[0]
-    found = recommend_of(belief)
+    known = said(study, belief, objective)
+    chosen = recommend_of(belief).params
+    forecasts = _forecasts(belief, belief.objectives[0], objective, seed, chosen)
+    data = {"X": belief.history.X.round(5).tolist(), "y": belief.history.Y[:, 0].tolist()}
+    record = {"task": name, "noise": noise, "seed": seed, **known, "forecasts": forecasts}
+    return _rounded({**record, "commit": commit(), **data})
+
+
+def again(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record with what is said now after the search that it has kept."""
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+    objective = Objective(record["task"], record["noise"], record["seed"])
+    objective.rng.standard_normal(TRIALS)  # the noise of the search
+    space = sorted(objective.task.space, key=lambda p: p["name"])  # as the columns of X are
+    kinds = {p["name"]: FloatDistribution(p["low"], p["high"]) for p in space}
+    study = optuna.create_study()
+    for x, y in zip(record["X"], record["y"], strict=True):
+        params = {p["name"]: from_unit(p, u) for p, u in zip(space, x, strict=True)}
+        study.add_trial(create_trial(value=y, params=params, distributions=kinds))
+    return _rounded({**record, **said(study, believe(study), objective), "commit": commit()})
+
+
+def said(study: optuna.Study, belief: StudyBelief, objective: Objective) -> dict[str, Any]:
+    """Return what is recommended after a search, what is said of it, and what is true."""
+    task, quantity, found = objective.task, belief.objectives[0], recommend_of(belief)
     trials = [study.trials[number] for number in belief.numbers]
     truth = np.array([mean_at(task, trial.params) for trial in trials])
     observed = np.array([trial.value for trial in trials])
@@ -129,11 +153,8 @@ def execute(name: str, noise: str, seed: int) -> dict[str, Any]:
     chosen = rows[0]
     low, high = found.interval
     best = int(np.argmin(observed))
-    record = {
-        "task": name,
-        "noise": noise,
-        "seed": seed,
-        "std": unit,
+    return {
+        "std": objective.std,
         "noise_std": objective.noise_std(trials[chosen].params),
         "by": found.by,
         "true": truth[chosen],
@@ -148,11 +169,7 @@ def execute(name: str, noise: str, seed: int) -> dict[str, Any]:
         "probabilities": [candidate.probability_best for candidate in found.candidates],
         "is_best": [bool(truth[row] == truth.min()) for row in rows],
         "repeat": _repeated(study, objective, found, truth[chosen]),
-        "forecasts": _forecasts(belief, quantity, objective, seed, trials[chosen].params),
-        "commit": commit(),
     }
-    data = {"X": belief.history.X.round(5).tolist(), "y": observed.tolist()}
-    return _rounded({**record, **data})
 
 
 def _repeated(
@@ -363,10 +380,26 @@ def _repeats(records: list[dict[str, Any]]) -> list[str]:
     ]
 
 
+def ask_again() -> None:
+    """Replace what is kept of recommendations by what is said now; a second call goes on."""
+    fresh = RESULTS.with_suffix(".again")
+    done = sum(1 for _ in read_lines(fresh))
+    records = list(read_lines(RESULTS))
+    for record in records[done:]:
+        append(fresh, again(record))
+    fresh.replace(RESULTS)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int)
+    parser.add_argument(
+        "--again", action="store_true", help="ask anew after stored searches: the rule has changed"
+    )
     arguments = parser.parse_args()
+    if arguments.again:
+        ask_again()
+        return
     known = {(r["task"], r["noise"], r["seed"]) for r in read_lines(RESULTS)}
     missing = [run for run in runs() if run not in known]
     run_missing(execute, missing, partial(append, RESULTS), arguments.jobs)

@@ -37,9 +37,16 @@ _DRAWS = 2000
 _SEED = 0  # the same study gets the same answer
 
 # What the model takes for noise is partly structure that it cannot see: three tenths of it count
-# when a setting is chosen. Without that, the best evaluation is now and then left for a setting
-# that is far worse (benchmarks/decisions).
+# when a setting is chosen, and more of it where evaluations agree on it. Without that, the best
+# evaluation is now and then left for a setting that is far worse (benchmarks/decisions).
 _STRUCTURE = 0.3
+# How uncertain that leaves a setting, in variances of the noise of its evaluations. Without it, 80 %
+# intervals held 69 % of the time on the tasks to choose by, and 81 % with it. The best of many
+# settings would seem better by it than it is: the expected loss is without.
+_UNSEEN = 0.1
+# Of the gain that re-evaluating promises by the model, what came on the tasks to choose by. The
+# setting with the largest promise is one that the model thinks too well of.
+_REALISED = 0.4
 # Of noise, as a share of the spread of outcomes. Below the second the best evaluation can be little
 # better than its setting is: less is to be gained by the model than structure it has missed costs.
 _NEGLIGIBLE, _SMALL = 0.01, 0.1
@@ -101,15 +108,17 @@ def _single(
     expected = quantity.expected(settings.X[kept])
     means, noise = expected.mean(), quantity.noise(settings.X[kept])
     by, exact, why = _basis(belief, settings, observed, noise, noisy)
-    structure = 1.0 if by == "observation" else _STRUCTURE
+    times = np.array([settings.rows[i].size for i in kept])
+    structure = 1.0 if by == "observation" else _real_share(times)
     score = (1.0 - structure) * means + structure * observed
     serious = np.argsort(score, kind="stable")[:_SERIOUS]
     draws = _draws(quantity, settings.X[kept[serious]], observed[serious] if exact else None)
     chosen, best = 0, draws.min(axis=1)
-    chances = np.bincount(draws.argmin(axis=1), minlength=serious.size) / draws.shape[0]
+    possible = draws if exact else _with_unseen(draws, noise[serious], times[serious])
+    chances = np.bincount(possible.argmin(axis=1), minlength=serious.size) / draws.shape[0]
     order = np.argsort(-chances, kind="stable")
     order = np.concatenate([[chosen], order[order != chosen]])[:_SHOWN]
-    ends = np.quantile(draws, [TAIL, 1.0 - TAIL], axis=0)
+    ends = np.quantile(possible, [TAIL, 1.0 - TAIL], axis=0)
     values = observed[serious] if exact else means[serious]
     numbers = quantity.sign * values
     candidates = tuple(
@@ -188,6 +197,20 @@ def _draws(quantity: Quantity, X: FloatArray, exact: FloatArray | None) -> Float
     return quantity.draws(X, _DRAWS, np.random.default_rng(_SEED))
 
 
+def _real_share(times: NDArray[np.intp]) -> FloatArray:
+    """Return how much of what evaluations differ by from the model is real, by their number.
+
+    Noise averages out over evaluations of a setting; structure that the model does not see stays.
+    """
+    return np.asarray(_STRUCTURE * times / (_STRUCTURE * times + 1.0 - _STRUCTURE))
+
+
+def _with_unseen(draws: FloatArray, noise: FloatArray, times: NDArray[np.intp]) -> FloatArray:
+    """Return draws as uncertain as structure leaves them that the model does not see."""
+    scores = np.random.default_rng([_SEED, 1]).standard_normal(draws.shape)
+    return np.asarray(draws + scores * noise * np.sqrt(_UNSEEN / times))
+
+
 def _luck(
     quantity: Quantity, observed: FloatArray, means: FloatArray, high: FloatArray
 ) -> Sequence[str]:
@@ -209,7 +232,8 @@ def _repeat(
     """Return what is worth evaluating again: by how much that is expected to lower the loss.
 
     After more evaluations the means of all settings move along their covariance with the one
-    evaluated; the best of them is then chosen (the knowledge gradient).
+    evaluated; the best of them is then chosen (the knowledge gradient). Of that, the share is
+    promised that came where it was tried.
     """
     means, covariance = draws.mean(axis=0), np.atleast_2d(np.cov(draws.T))
 
@@ -222,7 +246,7 @@ def _repeat(
     index = max(range(means.size), key=lambda i: gain(i, _TIMES[-1]))
     enough = _MOST_OF_IT * gain(index, np.inf)
     times = next((t for t in _TIMES if gain(index, t) >= enough), _TIMES[-1])
-    gained = gain(index, times)
+    gained = _REALISED * gain(index, times)
     if gained <= _WORTH_IT * loss:
         return None
     return Repeat(belief.settings(X[index][None])[0], times, gained)
