@@ -42,6 +42,8 @@ SYSTEMS = (
     "optuna-tpe",
     "optuna-gp",
 )
+RIVALS = ("botorch", "ax")  # of :mod:`benchmarks.decisions.feasibility_rivals`
+RIVAL_PROBLEMS = ("gramacy", "tension spring", "training job")  # an ask of theirs takes seconds
 SLOW, SLOW_REPETITIONS = ("optuna-gp",), 5
 Run = tuple[str, str, float, int]  # system, problem, noise, seed
 
@@ -121,11 +123,16 @@ def execute(system: str, name: str, noise: float, seed: int) -> dict[str, Any]:
         study.enqueue_trial(random_setting(name, first))
     with own_probabilities() if system.startswith("raw") else nullcontext():
         study.optimize(objective, n_trials=TRIALS)
+    return record(system, name, noise, seed, study)
+
+
+def record(system: str, name: str, noise: float, seed: int, study: optuna.Study) -> dict[str, Any]:
+    """Return what is to be kept of a finished search."""
     trials = study.get_trials(deepcopy=False)
     met = [all(limit <= 0.0 for limit in trial.constraints.values()) for trial in trials]
     truly = [trial.user_attrs["true"] <= 0.0 for trial in trials]
     safe = [trial.value for trial, meets in zip(trials, truly, strict=True) if meets]
-    known = objective.problem
+    known = problem(name)
     regret = (min(safe) - known.minimum) / known.typical if safe else None
     archive = Archive()
     archive.update(study)
