@@ -86,7 +86,7 @@ class ConstrainedEI:
             models.append(SingleTaskGP(X, column[:, None], **units))
             fit_gpytorch_mll(ExactMarginalLogLikelihood(models[-1].likelihood, models[-1]))
         met = (Y[:, 1:] <= 0.0).all(dim=1)
-        limits = {i: (None, 0.0) for i in range(1, Y.shape[1])}
+        limits = dict.fromkeys(range(1, Y.shape[1]), (None, 0.0))
         if met.any():
             best = Y[met, 0].max()
             goal = LogConstrainedExpectedImprovement(ModelListGP(*models), best, 0, limits)

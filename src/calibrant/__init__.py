@@ -70,6 +70,7 @@ _HOMES = {
     "importance": "decisions",
     "outlook": "decisions",
     "recommend": "decisions",
+    "review": "decisions",
     "slices": "decisions",
     "suggest": "decisions",
     "report": "reporting",
@@ -80,7 +81,6 @@ _HOMES = {
     "maximize": "studies",
     "minimize": "studies",
     "open_storage": "studies",
-    "review": "studies",
 }
 _MODULES = {
     "acquisition": "acquisition",
@@ -113,6 +113,7 @@ if TYPE_CHECKING:  # the same table for type checkers; a test holds the two toge
     from calibrant.decisions import importance as importance
     from calibrant.decisions import outlook as outlook
     from calibrant.decisions import recommend as recommend
+    from calibrant.decisions import review as review
     from calibrant.decisions import slices as slices
     from calibrant.decisions import suggest as suggest
     from calibrant.evaluation import Replay as Replay
@@ -144,7 +145,6 @@ if TYPE_CHECKING:  # the same table for type checkers; a test holds the two toge
     from calibrant.studies import maximize as maximize
     from calibrant.studies import minimize as minimize
     from calibrant.studies import open_storage as open_storage
-    from calibrant.studies import review as review
 
 
 def __getattr__(name: str) -> Any:

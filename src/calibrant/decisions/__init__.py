@@ -10,6 +10,7 @@ from calibrant.decisions.belief import Quantity, StudyBelief, believe
 from calibrant.decisions.explain import Explanation, explain
 from calibrant.decisions.forecast import Outcomes, SettingForecast, forecast
 from calibrant.decisions.importance import importance
+from calibrant.decisions.looking_back import review
 from calibrant.decisions.outlook import Outlook, outlook
 from calibrant.decisions.pruning import CalibratedPruner
 from calibrant.decisions.recommend import recommend
@@ -41,6 +42,7 @@ __all__ = [
     "importance",
     "outlook",
     "recommend",
+    "review",
     "slices",
     "suggest",
 ]

@@ -10,7 +10,7 @@ sampled it. It is about the best value as observed: under noise, luck counts as 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from optuna.study import Study
@@ -28,7 +28,7 @@ LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # of the fan: from best to wor
 TRIALS = 20  # to look ahead, unless said
 MOST_TRIALS = 100  # to look ahead: searches that it was learned from were no longer
 LEAST_OUTCOMES = 5  # fewer say nothing about a search
-_WORTH_HAVING = 0.1  # of the unit: the improvement asked about, unless said
+WORTH_HAVING = 0.1  # of the unit: the improvement asked about, unless said
 _NEARLY_ALL = 0.9  # of what is expected to be gained
 
 
@@ -135,15 +135,15 @@ def outlook(study: Study, trials: int = TRIALS, delta: float | None = None) -> O
         raise ValueError(f"`1 <= trials <= {MOST_TRIALS}` must hold, but got trials={trials}.")
     if delta is not None:
         validate.not_negative("delta", delta)
-    (sign,), (y, dim, chosen) = signs(_single(study)), _outcomes(study)
-    now = progress(y, dim, chosen)
-    asked = _WORTH_HAVING * now.unit if delta is None else float(delta)
+    (sign,), seen = signs(_single(study)), outcomes(study)
+    now = progress(seen.y, seen.dim, seen.chosen_before(seen.y.size))
+    asked = WORTH_HAVING * now.unit if delta is None else float(delta)
     ahead = np.arange(1, trials + 1)
     with np.errstate(over="ignore"):  # beside 1e308, a gain may be none
         fan = now.best - now.unit * gain_quantiles(now, ahead, 1.0 - np.array(LEVELS))
         gains = now.unit * expected_gains(now, ahead)
     return Outlook(
-        so_far=sign * np.minimum.accumulate(y),
+        so_far=sign * np.minimum.accumulate(seen.y),
         trials=trials,
         delta=asked,
         probability=_chance(now, asked, trials),
@@ -170,10 +170,32 @@ def _single(study: Study) -> Study:
     return study
 
 
-def _outcomes(study: Study) -> tuple[FloatArray, int, bool]:
-    """Return the outcomes to be minimised, in order, the dimension, and whether calibrant chose.
+class Seen(NamedTuple):
+    """What an outlook knows of a study.
+
+    Args:
+        y: the outcomes to be minimised, in order.
+        dim: the number of parameters.
+        forecast: of each trial, whether calibrant chose it by a model.
+    """
+
+    y: FloatArray
+    dim: int
+    forecast: tuple[bool, ...]
+
+    def chosen_before(self, count: int) -> bool:
+        """Whether calibrant chose one of the latest of the first ``count`` trials."""
+        return any(self.forecast[max(count - LEAST_OUTCOMES, 0) : count])
+
+
+def outcomes(study: Study) -> Seen:
+    """Return what an outlook of a study of one objective is made from.
 
     A trial that failed, was pruned or breaks a constraint gained nothing: it counts as the worst.
+
+    Raises:
+        ValueError: if fewer than five trials have finished, or none of them with a value that
+            meets all constraints.
     """
     archive = Archive()
     archive.update(study)
@@ -189,8 +211,8 @@ def _outcomes(study: Study) -> tuple[FloatArray, int, bool]:
             f"An outlook needs {LEAST_OUTCOMES} finished trials, but the study has {values.size}."
         )
     y = np.where(np.isfinite(values), values, known.max())
-    forecast = [bool(record.forecasts) for record in archive.records.values()]
-    return y, len(archive.search_space()), any(forecast[-LEAST_OUTCOMES:])
+    forecast = tuple(bool(record.forecasts) for record in archive.records.values())
+    return Seen(y, len(archive.search_space()), forecast)
 
 
 def _value(record: Record) -> float:

@@ -91,7 +91,7 @@ class CalibratedPruner(BasePruner):
 
         It is None while too few trials have finished that reported at the same step.
         """
-        (sign,), step = signs(study), trial.last_step
+        sign, step = _sign(study), trial.last_step
         finished = _finished(study)
         known = np.array(
             [
@@ -113,19 +113,14 @@ class CalibratedPruner(BasePruner):
 
         That is, one of the best at the time: what was promised about them then.
         """
-        (sign,) = signs(study)
-        goals = [
-            (one.value, note["goal"])
-            for one in _finished(study)
-            if (note := optuna_private.trial_note(one, _DOOMED)) is not None
-        ]
-        wrong = sum(value is not None and sign * value <= goal for value, goal in goals)
+        finished = audited(study)
         pruned = study.get_trials(deepcopy=False, states=(TrialState.PRUNED,))
-        return PruningReview(len(pruned), len(goals), int(wrong), self._level)
+        wrong = sum(became for _, became in finished)
+        return PruningReview(len(pruned), len(finished), wrong, self._level)
 
     def _goal(self, study: Study) -> float:
         """Return the value, minimised, of the last of the best; what was pruned is none of them."""
-        (sign,) = signs(study)
+        sign = _sign(study)
         values = [sign * one.value for one in _finished(study) if one.value is not None]
         pruned = len(study.get_trials(deepcopy=False, states=(TrialState.PRUNED,)))
         # One place more: of few trials, the best tenth of all to come is not yet known well.
@@ -135,6 +130,20 @@ class CalibratedPruner(BasePruner):
     def _is_audited(self, trial: FrozenTrial) -> bool:
         """Whether the trial may finish in any case: the same at each step, for each worker."""
         return bool(np.random.default_rng([self._seed, trial.number]).random() < self._audit)
+
+
+def audited(study: Study) -> list[tuple[float, bool]]:
+    """Return what was said of trials that were to be pruned and were let finish, and what came.
+
+    That is, the probability that it becomes one of the best, and whether it did: one of the best at
+    the time, which is what was promised about it then.
+    """
+    sign = _sign(study)
+    return [
+        (float(note["probability"]), bool(sign * one.value <= note["goal"]))
+        for one in _finished(study)
+        if (note := optuna_private.trial_note(one, _DOOMED)) is not None and one.value is not None
+    ]
 
 
 @dataclass(frozen=True)
@@ -167,6 +176,11 @@ class PruningReview:
         return float(low), float(high)
 
     def __str__(self) -> str:
+        if not self.audited:
+            return (
+                f"{count(self.pruned, 'trial')} pruned. None that was to be pruned has been let "
+                "finish yet: how often pruning is wrong is not known."
+            )
         low, high = self.interval
         return (
             f"{count(self.pruned, 'trial')} pruned. Of {self.audited} more that were to be pruned "
@@ -217,6 +231,16 @@ def _line(x: FloatArray, missing: FloatArray, here: float) -> _Line:
     new = np.array([1.0, np.clip((here - centre) / spread, -_REACH, _REACH)])
     std = float(np.sqrt(variance * (1.0 + new @ inverse @ new)))
     return _Line(float(new @ weights), std, freedom, np.clip(scores, -8.0, 8.0))
+
+
+def _sign(study: Study) -> float:
+    """Return what turns the objective into one to be minimised."""
+    if len(study.directions) != 1:
+        raise ValueError(
+            f"Pruning needs a single objective, but the study has {len(study.directions)}: Optuna "
+            "keeps no reports of several."
+        )
+    return float(signs(study)[0])
 
 
 def _finished(study: Study) -> list[FrozenTrial]:

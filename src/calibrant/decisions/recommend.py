@@ -40,8 +40,8 @@ _SEED = 0  # the same study gets the same answer
 # when a setting is chosen, and more of it where evaluations agree on it. Without that, the best
 # evaluation is now and then left for a setting that is far worse (benchmarks/decisions).
 _STRUCTURE = 0.3
-# How uncertain that leaves a setting, in variances of the noise of its evaluations. Without it, 80 %
-# intervals held 69 % of the time on the tasks to choose by, and 81 % with it. The best of many
+# How uncertain that leaves a setting, in variances of the noise of its evaluations. On the tasks to
+# choose by, 80 % intervals held 69 % of the time without it, and 81 % with it. The best of many
 # settings would seem better by it than it is: the expected loss is without.
 _UNSEEN = 0.1
 # Of the gain that re-evaluating promises by the model, what came on the tasks to choose by. The

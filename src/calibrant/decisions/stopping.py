@@ -77,7 +77,16 @@ class StopWhen:
         validate.at_least("earliest", self.earliest, LEAST_OUTCOMES)
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
-        """Stop the study if it is time to."""
+        """Stop the study if it is time to.
+
+        Raises:
+            ValueError: after the first trial, if the study has several objectives.
+        """
+        if len(study.directions) != 1:
+            raise ValueError(
+                f"`StopWhen` needs a single objective, but the study has {len(study.directions)}; "
+                "minimise a weighted sum of them, or leave it out."
+            )
         states = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
         finished = study.get_trials(deepcopy=False, states=states)
         if len(finished) < self.earliest:

@@ -17,13 +17,14 @@ from optuna.trial import FrozenTrial, TrialState
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import shortened
 from calibrant.decisions.belief import StudyBelief, believe
+from calibrant.decisions.looking_back import review
 from calibrant.decisions.outlook import Outlook, outlook
 from calibrant.decisions.recommend import recommend_of
 from calibrant.decisions.recommendation import Recommendation
 from calibrant.evaluation.verdict import Verdict, verdict
 from calibrant.studies.archive import INTERRUPTED, cut_off
 from calibrant.studies.job import Job, job_of
-from calibrant.studies.review import Review, review
+from calibrant.studies.review import Review
 from calibrant.studies.runner import ERROR_KEY
 from calibrant.studies.shown import COVERAGE, interval_shown
 from calibrant.studies.space import union

@@ -41,7 +41,9 @@ def _body(found: Findings) -> Html:
         raw += f" {unbounded} of the calibrated ones had no end on one side."
     curve = reliability_figure({"model": review.raw_pits, "calibrated": review.pits})
     more = folded("Reliability at every level", curve)
-    return join([sentence, paragraphs(raw), over_trials.forecasts(found), more])
+    others = [str(kind) for kind in review.statements[1:]]
+    said = [folded("What else was said, and what came", paragraphs(*others))] if others else []
+    return join([sentence, paragraphs(raw), over_trials.forecasts(found), more, *said])
 
 
 def _none(found: Findings) -> str:

@@ -45,6 +45,9 @@ class Review:
     raw_high: FloatArray
     promised: FloatArray  # probabilities given before that all constraints would be met
     met: np.ndarray  # whether they were, of these suggestions
+    hoped: FloatArray  # probabilities given before of beating the best; none with constraints
+    beaten: np.ndarray  # whether it was
+    others: tuple[Statements, ...] = ()  # made of the study without being stored
 
     @property
     def statements(self) -> list[Statements]:
@@ -54,7 +57,17 @@ class Review:
         if self.promised.size:
             kind = "feasible suggestion"
             found.append(Statements(kind, "met all constraints", self.promised, self.met))
-        return found
+        if self.hoped.size:
+            verb = "improved on the best value"
+            found.append(Statements("suggestion", verb, self.hoped, self.beaten))
+        return [*found, *self.others]
+
+    def figure(self) -> Any:
+        """Draw stated against happened of all statements (:func:`calibrant.figures.promises`)."""
+        from calibrant.evaluation.figures import promises  # loads plotly
+
+        stated = np.concatenate([kind.stated for kind in self.statements])
+        return promises(stated, np.concatenate([kind.came_true for kind in self.statements]), 10)
 
     def sentences(self) -> list[str]:
         """Return the review in words."""
@@ -85,7 +98,8 @@ def review(study: Study) -> Review:
     """
     if len(study.directions) != 1:
         raise ValueError(
-            f"A review needs a single objective, but the study has {len(study.directions)}."
+            f"A review needs a single objective, but the study has {len(study.directions)}; "
+            "`calibrant.report` shows several, and `calibrant.recommend` their front."
         )
     archive, (sign,) = Archive(), signs(study)
     archive.update(study)
@@ -101,6 +115,7 @@ def review(study: Study) -> Review:
     shown.update(archive.records)
     rows = _as_shown(due, shown.issued, sign)
     outcomes, raw_pits, pits, low, high, raw_low, raw_high = rows
+    hopes = [] if any(r.constraints for r in known.values()) else _hopes(known, shown.issued)
     return Review(
         numbers=list(known),
         values=values,
@@ -119,6 +134,8 @@ def review(study: Study) -> Review:
         raw_high=raw_high,
         promised=np.array([promised for promised, _ in archive.promises()]),
         met=np.array([met for _, met in archive.promises()], dtype=bool),
+        hoped=np.array([stated for stated, _ in hopes]),
+        beaten=np.array([came for _, came in hopes], dtype=bool),
     )
 
 
@@ -136,6 +153,17 @@ def _lowest(known: Mapping[int, Record]) -> tuple[FloatArray, int]:
     feasible = [record.met for record in known.values()]
     merit = _values(known) + (np.where(feasible, 0.0, np.inf) if any(feasible) else 0.0)
     return np.minimum.accumulate(merit), int(np.argmin(merit))
+
+
+def _hopes(known: Mapping[int, Record], issued: Mapping[int, Issued]) -> list[tuple[float, bool]]:
+    """Return the probability given to each new best value, and whether it came."""
+    values, made, best = _values(known), [], np.inf
+    for (trial, record), value in zip(known.items(), values.tolist(), strict=True):
+        if record.forecasts and np.isfinite(best):
+            stated = float(np.clip(issued[trial].calibrated.cdf(best), 0.0, 1.0))
+            made.append((stated, value < best))
+        best = min(best, value)
+    return made
 
 
 def _as_shown(due: Mapping[int, Record], issued: Mapping[int, Issued], sign: float) -> FloatArray:

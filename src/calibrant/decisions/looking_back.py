@@ -1,0 +1,70 @@
+"""Looking back on a study: how often each kind of statement about it came true.
+
+A review of the forecasts that were stored is made in ``studies``. Here it learns of what is said
+without being stored, from outcomes alone: what an outlook would have said along the way. And of the
+trials that a calibrated pruner gave up and let finish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from optuna.study import Study
+
+from calibrant.decisions.gains import exceedance
+from calibrant.decisions.outlook import WORTH_HAVING, outcomes
+from calibrant.decisions.progress import progress
+from calibrant.decisions.pruning import audited
+from calibrant.studies.review import Review
+from calibrant.studies.review import review as review_of_forecasts
+from calibrant.studies.statements import Statements
+
+_EARLIEST = 10  # trials: before, a search has hardly begun
+_WINDOW = 5  # trials that an outlook is taken of; windows do not overlap, so chance can be counted
+
+
+def review(study: Study) -> Review:
+    """Return the result of a study, and how often each kind of statement about it came true.
+
+    Intervals and promises of feasibility were stored before their outcomes, and recalibrated with
+    the outcomes known then only. An outlook is taken every five trials from the tenth on, as it
+    would have been then. Trials that a :class:`~calibrant.CalibratedPruner` would have pruned, and
+    let finish, tell how often it was wrong.
+
+    Raises:
+        ValueError: if the study has several objectives, or no trial with a finite value.
+    """
+    found = review_of_forecasts(study)
+    kinds = [_outlooks(study), _doomed(study)]
+    return replace(found, others=tuple(kind for kind in kinds if kind.stated.size))
+
+
+def _outlooks(study: Study) -> Statements:
+    """Return what outlooks would have said of improvements within the next trials."""
+    made = list(_windows(study))
+    stated, came = (np.array([pair[i] for pair in made]) for i in (0, 1))
+    verb = "saw an improvement worth having"
+    return Statements(f"{_WINDOW}-trial outlook", verb, stated, came.astype(bool))
+
+
+def _windows(study: Study) -> Iterator[tuple[float, bool]]:
+    try:
+        seen = outcomes(study)
+    except ValueError:  # too few trials, or none that meets all constraints
+        return
+    y = seen.y
+    for n in range(_EARLIEST, y.size - _WINDOW + 1, _WINDOW):
+        now = progress(y[:n], seen.dim, seen.chosen_before(n))
+        if now.unit > 0.0:
+            stated = exceedance(now, [_WINDOW], [WORTH_HAVING])[0, 0]
+            gain = now.best - y[n : n + _WINDOW].min()
+            yield float(stated), bool(gain >= WORTH_HAVING * now.unit)
+
+
+def _doomed(study: Study) -> Statements:
+    """Return what a calibrated pruner promised of trials that it let finish."""
+    made = audited(study)
+    stated, came = (np.array([pair[i] for pair in made]) for i in (0, 1))
+    return Statements("doomed trial", "became one of the best", stated, came.astype(bool))
