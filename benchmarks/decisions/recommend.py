@@ -31,6 +31,7 @@ from calibrant.decisions.recommend import recommend_of
 from calibrant.forecasts import Normal
 
 RESULTS = Path(__file__).parent / "results" / "recommend.jsonl"
+AGAIN = RESULTS.with_name("recommend-again.jsonl")  # as stored searches are answered now
 BOTORCH = RESULTS.with_name("recommend-botorch.jsonl")
 TIE = 1e-3  # std of the function: settings that differ by less are as good
 FUNCTIONS = (
@@ -128,7 +129,7 @@ def execute(name: str, noise: str, seed: int) -> dict[str, Any]:
 
 
 def again(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a record with what is said now after the search that it has kept."""
+    """Return what is said now after a stored search."""
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
     objective = Objective(record["task"], record["noise"], record["seed"])
     objective.rng.standard_normal(TRIALS)  # the noise of the search
@@ -138,7 +139,8 @@ def again(record: dict[str, Any]) -> dict[str, Any]:
     for x, y in zip(record["X"], record["y"], strict=True):
         params = {p["name"]: from_unit(p, u) for p, u in zip(space, x, strict=True)}
         study.add_trial(create_trial(value=y, params=params, distributions=kinds))
-    return _rounded({**record, **said(study, believe(study), objective), "commit": commit()})
+    search = {key: record[key] for key in ("task", "noise", "seed")}
+    return _rounded({**search, **said(study, believe(study), objective), "commit": commit()})
 
 
 def said(study: optuna.Study, belief: StudyBelief, objective: Objective) -> dict[str, Any]:
@@ -381,13 +383,12 @@ def _repeats(records: list[dict[str, Any]]) -> list[str]:
 
 
 def ask_again() -> None:
-    """Replace what is kept of recommendations by what is said now; a second call goes on."""
-    fresh = RESULTS.with_suffix(".again")
-    done = sum(1 for _ in read_lines(fresh))
-    records = list(read_lines(RESULTS))
-    for record in records[done:]:
-        append(fresh, again(record))
-    fresh.replace(RESULTS)
+    """Keep what is said now after stored searches with noise; the next call goes on."""
+    known = {(r["task"], r["noise"], r["seed"]) for r in read_lines(AGAIN)}
+    for record in read_lines(RESULTS):
+        key = record["task"], record["noise"], record["seed"]
+        if record["noise"] != "none" and key not in known:
+            append(AGAIN, again(record))
 
 
 def main() -> None:
