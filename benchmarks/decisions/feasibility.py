@@ -172,7 +172,10 @@ def section() -> list[str]:
         "the mean of the shares of single searches, in which those with few promises count most. "
         "Regret of the best setting that is truly feasible, in spreads of the objective. "
         f"{REPETITIONS} repetitions were planned ({SLOW_REPETITIONS} of {', '.join(SLOW)}); the "
-        "command goes on where it stopped. How promises are made was chosen on "
+        "command goes on where it stopped. Whole so far: "
+        + ", ".join(f"{_whole_runs(system, records)} of {system}" for system in _asked(records))
+        + f". BoTorch's constrained EI and Ax ({', '.join(RIVALS)}) are asked on "
+        f"{', '.join(RIVAL_PROBLEMS)} alone. How promises are made was chosen on "
         f"{len(CHOSEN_ON) + len(LANDSCAPES)} other problems, the last of it after a look at two "
         "repetitions of an earlier way on these.",
         "",
@@ -180,10 +183,24 @@ def section() -> list[str]:
     head = ["system", "searches", "suggestions", "promised", "met", "truly", "each",
             "median regret", "none found"]  # fmt: skip
     for noise in NOISES:
-        rows = [row for system in SYSTEMS if (row := _row(system, noise, records))]
+        rows = [row for system in _asked(records) if (row := _row(system, noise, records))]
         words = "With noise on constraints:" if noise else "Without noise:"
         parts += [words, "", markdown_table(head, rows), ""]
     return [*parts, _verdict(records), ""]
+
+
+def _asked(records: list[dict[str, Any]]) -> list[str]:
+    """Return the systems that have results."""
+    there = {r["system"] for r in records}
+    return [system for system in (*SYSTEMS, *RIVALS) if system in there]
+
+
+def _whole_runs(system: str, records: list[dict[str, Any]]) -> int:
+    """Return how many repetitions a system has of every problem, with and without noise."""
+    names = RIVAL_PROBLEMS if system in RIVALS else JUDGED_ON
+    mine = {(r["problem"], r["noise"], r["seed"]) for r in records if r["system"] == system}
+    seeds = [{s for p, n, s in mine if (p, n) == (name, noise)} for name in names for noise in NOISES]
+    return len(set.intersection(*seeds))
 
 
 def _verdict(records: list[dict[str, Any]]) -> str:

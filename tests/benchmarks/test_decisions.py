@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks.decisions import kinds, learning, pruning, stopping
+from benchmarks.decisions import kinds, learning, outlook, pruning, stopping
 from benchmarks.decisions.learning import Curve, States
 from benchmarks.peers.suite import HELD_OUT
 
@@ -78,3 +78,15 @@ def test_pruners_meet_the_same_curves(name):
     everything = pruning.TRIALS * 27
     assert found["epochs"] == everything if name == "none" else found["epochs"] < everything
     assert found["wrong"] <= found["pruned"]
+
+
+def test_the_fan_states_how_often_its_intervals_hold():
+    def inside(low, high, any_gain):
+        quantiles = np.zeros((3, outlook.LEVELS.size))
+        quantiles[0, 1], quantiles[0, -2] = low, high
+        look = outlook.Look(0, None, 10, None, None, np.full(3, any_gain), None, quantiles, None)
+        return outlook._inside(look, 0)
+
+    assert inside(0.1, 0.5, 0.99) == pytest.approx(0.8)  # a gain is almost certain
+    assert inside(0.0, 0.5, 0.6) == pytest.approx(0.9)  # nothing lies below no gain
+    assert inside(0.0, 0.0, 0.04) == pytest.approx(0.96)  # only a gain lies outside

@@ -64,11 +64,18 @@ def test_rows_of_recommendations():
     ]  # fmt: skip
     row = recommend._bias_row("0.5", [record()])
     assert row[1:3] == ["-0.50 (-0.50 to -0.50)", "-3.00 (-3.00 to -3.00)"]
-    assert row[3:] == ["–", "100% (100% to 100%)", "0.500", "0.500"]
+    assert row[3:] == ["–", "0.500", "0.500"]
     assert "missed at noise 0.5" in recommend._goals([record()])[0]
     assert "reached" in recommend._goals([record()])[1]
     assert "| 40% to 100% | 1 | 50% | 100%" in recommend._chances([record()])
     assert "improved by 0.200" in recommend._repeats([record()])[0]
+
+
+def test_old_and_new_answers_are_compared_on_the_same_searches():
+    old = [record(held=False), record(seed=1), record(seed=2)]
+    text = "\n".join(recommend._changed(old, [record(), record(seed=1)]))
+    assert "| 0.5 | 2 | 50% (0% to 100%) | 100% (100% to 100%) |" in text
+    assert "2 of the 3 held-out searches" in text
 
 
 def test_rows_of_promises_count_those_that_could_be_made():
@@ -94,5 +101,9 @@ def test_searches_run_and_are_kept_whole():
     kept = recommend.execute("eggholder", "0.2", 0)
     assert kept["lowest"] <= kept["true"]
     assert set(kept["forecasts"]) == set(forecast.PLACES)
+    asked = recommend.again(kept)  # from settings rounded to five digits
+    assert asked["true"] == pytest.approx(kept["true"], rel=1e-3)
+    assert asked["stated"] == pytest.approx(kept["stated"], rel=0.05)
+    assert not {"X", "y"} & asked.keys()
     kept = feasibility.execute("calibrated 0.9", "gramacy", 0.0, 0)
     assert len(kept["met"]) == feasibility.TRIALS - feasibility.FIRST
