@@ -199,7 +199,9 @@ def _whole_runs(system: str, records: list[dict[str, Any]]) -> int:
     """Return how many repetitions a system has of every problem, with and without noise."""
     names = RIVAL_PROBLEMS if system in RIVALS else JUDGED_ON
     mine = {(r["problem"], r["noise"], r["seed"]) for r in records if r["system"] == system}
-    seeds = [{s for p, n, s in mine if (p, n) == (name, noise)} for name in names for noise in NOISES]
+    seeds = [
+        {s for p, n, s in mine if (p, n) == (name, noise)} for name in names for noise in NOISES
+    ]
     return len(set.intersection(*seeds))
 
 

@@ -35,7 +35,11 @@ FOLDER = Path(__file__).parent / "results"
 BUDGET = 70
 LEFT = (0.5, 0.75, 0.9, 0.95, 0.975)  # levels of what is left to gain
 RULES_AT = (20, 40)  # trials: each look of theirs takes a second
-WITH_RULES = (3,)  # seeds of the searches in which other rules are asked, too: they take longer
+WITH_RULES = (
+    3,
+    6,
+    7,
+)  # seeds of the searches in which other rules are asked, too: they take longer
 REPETITIONS = 30
 KINDS = 240
 
