@@ -418,10 +418,10 @@ def _repeats(records: list[dict[str, Any]], words: str = "In") -> list[str]:
     expected = estimate([r["repeat"][1] / r["std"] for r in told])
     came = estimate([r["repeat"][2] / r["std"] for r in told])
     return [
-        f"{words} {len(told)} of {len(records)} searches a setting was said to be worth evaluating again, "
-        f"{np.mean([r['repeat'][0] for r in told]):.1f} times on average. Done so, and asked "
-        f"again, the true value of the recommended setting improved by {interval(came)} std of the "
-        f"function; {interval(expected)} was expected."
+        f"{words} {len(told)} of {len(records)} searches a setting was said to be worth evaluating "
+        f"again, {np.mean([r['repeat'][0] for r in told]):.1f} times on average. Done so, and "
+        f"asked again, the true value of the recommended setting improved by {interval(came)} std "
+        f"of the function; {interval(expected)} was expected."
     ]
 
 
