@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks.decisions import constrained, feasibility, forecast, recommend
+from benchmarks.decisions import constrained, feasibility, forecast, recommend, recommend_page
 from benchmarks.decisions.constrained import CHOSEN_ON, JUDGED_ON, LANDSCAPES, PROBLEMS, problem
 from benchmarks.peers.suite import HELD_OUT
 
@@ -57,23 +57,23 @@ def test_recommendations_are_judged_on_other_tasks_than_they_were_chosen_on():
 
 
 def test_rows_of_recommendations():
-    row = recommend._value_row("0.5", [record(), record()])
+    row = recommend_page._value_row("0.5", [record(), record()])
     assert row == [
         "0.5", "2", "-0.500 (-0.500 to -0.500)", "2 / 0", "+0.500 (+0.500 to +0.500)", "0 / 2",
         "–", "–",
     ]  # fmt: skip
-    row = recommend._bias_row("0.5", [record()])
+    row = recommend_page._bias_row("0.5", [record()])
     assert row[1:3] == ["-0.50 (-0.50 to -0.50)", "-3.00 (-3.00 to -3.00)"]
     assert row[3:] == ["–", "0.500", "0.500"]
-    assert "missed at noise 0.5" in recommend._goals([record()])[0]
-    assert "reached" in recommend._goals([record()])[1]
-    assert "| 40% to 100% | 1 | 50% | 100%" in recommend._chances([record()])
-    assert "improved by 0.200" in recommend._repeats([record()])[0]
+    assert "missed at noise 0.5" in recommend_page._goals([record()])[0]
+    assert "reached" in recommend_page._goals([record()])[1]
+    assert "| 40% to 100% | 1 | 50% | 100%" in recommend_page._chances([record()])
+    assert "improved by 0.200" in recommend_page._repeats([record()])[0]
 
 
 def test_old_and_new_answers_are_compared_on_the_same_searches():
     old = [record(held=False), record(seed=1), record(seed=2)]
-    text = "\n".join(recommend._changed(old, [record(), record(seed=1)]))
+    text = "\n".join(recommend_page._changed(old, [record(), record(seed=1)]))
     assert "| 0.5 | 2 | 50% (0% to 100%) | 100% (100% to 100%) |" in text
     assert "2 of the 3 held-out searches" in text
 

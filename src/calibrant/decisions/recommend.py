@@ -109,7 +109,7 @@ def _single(
     means, noise = expected.mean(), quantity.noise(settings.X[kept])
     by, exact, why = _basis(belief, settings, observed, noise, noisy)
     times = np.array([settings.rows[i].size for i in kept])
-    structure = 1.0 if by == "observation" else _real_share(times)
+    structure = np.ones(times.size) if by == "observation" else _real_share(times)
     score = (1.0 - structure) * means + structure * observed
     serious = np.argsort(score, kind="stable")[:_SERIOUS]
     draws = _draws(quantity, settings.X[kept[serious]], observed[serious] if exact else None)

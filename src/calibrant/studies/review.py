@@ -157,8 +157,9 @@ def _lowest(known: Mapping[int, Record]) -> tuple[FloatArray, int]:
 
 def _hopes(known: Mapping[int, Record], issued: Mapping[int, Issued]) -> list[tuple[float, bool]]:
     """Return the probability given to each new best value, and whether it came."""
-    values, made, best = _values(known), [], np.inf
-    for (trial, record), value in zip(known.items(), values.tolist(), strict=True):
+    made: list[tuple[float, bool]] = []
+    best = np.inf
+    for (trial, record), value in zip(known.items(), _values(known).tolist(), strict=True):
         if record.forecasts and np.isfinite(best):
             stated = float(np.clip(issued[trial].calibrated.cdf(best), 0.0, 1.0))
             made.append((stated, value < best))
