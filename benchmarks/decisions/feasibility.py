@@ -174,8 +174,9 @@ def section() -> list[str]:
         f"{REPETITIONS} repetitions were planned ({SLOW_REPETITIONS} of {', '.join(SLOW)}); the "
         "command goes on where it stopped. Whole so far: "
         + ", ".join(f"{_whole_runs(system, records)} of {system}" for system in _asked(records))
-        + f". BoTorch's constrained EI and Ax ({', '.join(RIVALS)}) are asked on "
-        f"{', '.join(RIVAL_PROBLEMS)} alone. How promises are made was chosen on "
+        + f". BoTorch's constrained EI and Ax ({', '.join(RIVALS)}) are to be asked on "
+        f"{', '.join(RIVAL_PROBLEMS)}: {sum(r['system'] in RIVALS for r in records)} searches so "
+        "far. How promises are made was chosen on "
         f"{len(CHOSEN_ON) + len(LANDSCAPES)} other problems, the last of it after a look at two "
         "repetitions of an earlier way on these.",
         "",

@@ -33,7 +33,7 @@ def write() -> None:
 
 def _wrapped(line: str) -> str:
     """Return prose wrapped at 100 columns; tables and headings stay."""
-    return line if line.startswith(("|", "#")) else textwrap.fill(line, 100)
+    return line if line.startswith(("|", "#")) else textwrap.fill(line, 100, break_on_hyphens=False)
 
 
 if __name__ == "__main__":
