@@ -37,7 +37,10 @@ def test_outlooks_are_those_that_would_have_been_taken_then(direction):
 
 def test_short_and_constant_studies_have_no_outlooks():
     for values in ([1.0, 2.0, 3.0], [1.0] * 20):
-        assert list(kinds_of(review(study_of(values)))) == ["interval"]
+        found = review(study_of(values))
+        assert list(kinds_of(found)) == ["interval"]
+        with pytest.raises(ValueError, match="Nothing has been stated"):
+            found.figure()
 
 
 def test_hopes_are_counted_where_a_forecast_was_made():

@@ -63,10 +63,19 @@ class Review:
         return [*found, *self.others]
 
     def figure(self) -> Any:
-        """Draw stated against happened of all statements (:func:`calibrant.figures.promises`)."""
+        """Draw stated against happened of all statements (:func:`calibrant.figures.promises`).
+
+        Raises:
+            ValueError: where nothing has been stated with a probability yet.
+        """
         from calibrant.evaluation.figures import promises  # loads plotly
 
         stated = np.concatenate([kind.stated for kind in self.statements])
+        if not stated.size:
+            raise ValueError(
+                "Nothing has been stated of the study with a probability yet: a calibrated "
+                "sampler's suggestions, or 15 trials of any, give something to compare."
+            )
         return promises(stated, np.concatenate([kind.came_true for kind in self.statements]), 10)
 
     def sentences(self) -> list[str]:
