@@ -56,7 +56,7 @@ def test_its_own_tests_pass():
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
     done = subprocess.run(command, cwd=PACKAGE, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 passed" in done.stdout
+    assert done.stdout.startswith("..")  # none was skipped
 
 
 @needs_optunahub

@@ -20,6 +20,7 @@ class CalibratedSweeperConfig:
     """What a configuration may set under ``hydra.sweeper``; docs/how-to/hydra.md explains it."""
 
     _target_: str = "hydra_plugins.calibrant_sweeper.CalibratedSweeper"
+    _convert_: str = "all"  # else Hydra takes callbacks that are dataclasses for configurations
     params: dict[str, Any] = field(default_factory=dict)
     direction: Any = "minimize"
     n_trials: int = 20
@@ -40,7 +41,7 @@ ConfigStore.instance().store(
 class CalibratedSweeper(Sweeper):
     """Chooses the settings of a multirun by calibrated Bayesian optimisation."""
 
-    def __init__(self, params: DictConfig, **settings: Any) -> None:
+    def __init__(self, params: dict[str, Any], **settings: Any) -> None:
         self._params, self._settings = params, settings
 
     def setup(
