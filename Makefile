@@ -159,7 +159,7 @@ test-doors: .venv-doors/.installed  ## Hydra, OptunaHub, MLflow, Weights & Biase
 types:  ## the types that others see: pyright --verifytypes on the installed wheel
 	rm -rf .venv-types && $(PYTHON) -m venv .venv-types
 	.venv-types/bin/python -m pip install --quiet . 'pyright[nodejs]>=1.1.400'
-	.venv-types/bin/python tools/types.py
+	.venv-types/bin/python tools/verify_types.py
 
 .venv-dist/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv-dist
