@@ -1,6 +1,6 @@
 """Tune a support vector classifier of handwritten digits with Ray Tune, two trials at a time.
 
-Needs Ray and scikit-learn: pip install 'calibrant[sklearn]' 'ray[tune]'. Half a minute. Ray leaves
+Needs Ray and scikit-learn: pip install scikit-learn 'ray[tune]'. Half a minute. Ray leaves
 its own record of the trials in ~/ray_results.
 """
 

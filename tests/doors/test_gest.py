@@ -1,6 +1,8 @@
 """gest-api's door: a generator with `suggest` and `ingest`."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,6 +34,18 @@ def test_it_finds_the_minimum_in_batches_and_its_intervals_are_reviewed():
     generator.finalize()
     assert generator.study.best_value < 1e-3
     assert calibrant.review(generator.study).held.size >= 15
+
+
+def test_the_page_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs" / "doors" / "gest.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```\n(from gest_api.*?)```", page, re.DOTALL)
+
+    def measure(point):
+        return {"emittance": point["current"] ** 2 + point["foil"], "losses": 0.01}
+
+    exec(code, {"measure": measure})  # noqa: S102 - our own page
+    assert "intervals, promised" in capsys.readouterr().out
 
 
 def test_every_kind_of_variable_constraint_and_objective():

@@ -3,6 +3,7 @@
 import importlib.util
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -265,6 +266,21 @@ def test_a_space_means_what_hydra_says():
     assert "e=null" in space.overrides({**chosen, "e": None})
     assert "e=[1,2]" in space.overrides({**chosen, "e": "[1,2]"})
     assert math.isclose(float(parse(["a=interval(0,1)"]).overrides({"a": 1e-7})[0][2:]), 1e-7)
+
+
+def test_the_spaces_of_the_page_are_spaces():
+    from calibrant.bridges.hydra import parse
+
+    page = (ROOT / "docs" / "doors" / "hydra.md").read_text(encoding="utf-8")
+    params = re.findall(r"^      (\w+: .+)$", page, re.MULTILINE)
+    assert len(parse([line.replace(": ", "=", 1) for line in params]).distributions) == 3
+    table = page.split("## Spaces")[1].split("## Settings")[0]
+    first = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    texts = [text for cell in first for text in re.findall("`(.+?)`", cell)]
+    assert len(texts) == 10
+    for text in texts:
+        if text != "glob(*)":  # needs the options of a program
+            assert parse([f"x={text}"]).distributions
 
 
 def test_an_interrupted_batch_is_no_evaluation(tmp_path):

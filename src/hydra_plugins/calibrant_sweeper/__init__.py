@@ -17,7 +17,7 @@ from omegaconf import DictConfig
 
 @dataclass
 class CalibratedSweeperConfig:
-    """What a configuration may set under ``hydra.sweeper``; docs/how-to/hydra.md explains it."""
+    """What a configuration may set under ``hydra.sweeper``; docs/doors/hydra.md explains it."""
 
     _target_: str = "hydra_plugins.calibrant_sweeper.CalibratedSweeper"
     _convert_: str = "all"  # else Hydra takes callbacks that are dataclasses for configurations
