@@ -153,7 +153,7 @@ test-torch: .venv-torch/.installed  ## the tests that need torch, BoTorch, Ax, R
 	touch $@
 
 test-doors: .venv-doors/.installed  ## Hydra, OptunaHub, MLflow, Weights & Biases, gest-api, and the release
-	.venv-doors/bin/python -m pytest $(WORKERS) tests/doors
+	.venv-doors/bin/python -m pytest $(WORKERS) tests/doors tests/test_docstrings.py
 
 # From the wheel, as others see the types; pyright looks in the environment that is on the PATH.
 types:  ## the types that others see: pyright --verifytypes on the installed wheel
