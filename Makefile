@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-lowest fuzz mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble calibrated decisions kinds faults test-torch figures docs clean
+.PHONY: demo test test-all test-lowest test-doors types dist fuzz mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble calibrated decisions kinds faults test-torch figures docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -149,6 +149,34 @@ TORCH_TESTS := $(patsubst %,tests/bridges/test_%.py,ax botorch dask frameworks n
 test-torch: .venv-torch/.installed  ## the tests that need torch, BoTorch, Ax, Ray, Dask or OptunaSearchCV
 	.venv-torch/bin/python -m pytest $(WORKERS) $(TORCH_TESTS)
 
+# What users come in through, each with its own dependencies; none of them needs torch.
+.venv-doors/.installed: pyproject.toml tests/doors/requirements.txt
+	$(PYTHON) -m venv .venv-doors
+	.venv-doors/bin/python -m pip install --quiet --editable . --requirement tests/doors/requirements.txt
+	touch $@
+
+test-doors: .venv-doors/.installed  ## Hydra, OptunaHub, MLflow, Weights & Biases, gest-api, and the release
+	.venv-doors/bin/python -m pytest $(WORKERS) tests/doors tests/test_docstrings.py
+
+# From the wheel, as others see the types; pyright looks in the environment that is on the PATH.
+types:  ## the types that others see: pyright --verifytypes on the installed wheel
+	rm -rf .venv-types && $(PYTHON) -m venv .venv-types
+	.venv-types/bin/python -m pip install --quiet . 'pyright[nodejs]>=1.1.400'
+	.venv-types/bin/python tools/verify_types.py
+
+.venv-dist/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python -m pip install --quiet 'build>=1.2' 'hatchling>=1.27' 'twine>=6.1' 'check-wheel-contents>=0.6.1'
+	touch $@
+
+# The time of the last commit, so that the same commit gives the same bytes.
+dist: .venv-dist/.installed  ## sdist and wheel into dist/, checked
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) .venv-dist/bin/python -m build --no-isolation --outdir dist
+	.venv-dist/bin/twine check --strict dist/*
+	.venv-dist/bin/check-wheel-contents dist/*.whl
+	sha256sum dist/* 2>/dev/null || shasum -a 256 dist/*
+
 # The notice is about a later MkDocs; warnings of this one are errors.
 docs: $(VENV)/.docs-installed  ## build the documentation site into site/; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -158,4 +186,4 @@ figures: $(VENV)/.figures-installed  ## redraw the pictures of README and docs (
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.forrester.animate
 
 clean:
-	rm -rf $(VENV) .venv-bench .venv-speed .venv-peers .venv-torch .venv-lowest dist build site report.html
+	rm -rf $(VENV) .venv-bench .venv-speed .venv-peers .venv-torch .venv-lowest .venv-doors .venv-types .venv-dist dist build site report.html

@@ -1,6 +1,6 @@
 """A BoTorch loop with calibrated posteriors: Hartmann's function of six variables, with noise.
 
-Needs BoTorch: pip install 'calibrant[botorch]'. About half a minute.
+Needs BoTorch: pip install botorch. About half a minute.
 
 Two recalibrators are at work. One learns from leave-one-out scores and serves the acquisition; the
 other learns from points before they are evaluated, and makes the intervals that are shown true.

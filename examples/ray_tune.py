@@ -1,18 +1,18 @@
 """Tune a support vector classifier of handwritten digits with Ray Tune, two trials at a time.
 
-Needs Ray and scikit-learn: pip install 'calibrant[sklearn]' 'ray[tune]'. Half a minute. Ray leaves
+Needs Ray and scikit-learn: pip install scikit-learn 'ray[tune]'. Half a minute. Ray leaves
 its own record of the trials in ~/ray_results.
 """
 
 import optuna
 import ray
 from ray import tune
-from ray.tune.search.optuna import OptunaSearch
 from sklearn.datasets import load_digits
 from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
 import calibrant
+from calibrant.bridges.ray import CalibratedSearch
 
 
 def train(settings: dict) -> dict:
@@ -25,9 +25,7 @@ def train(settings: dict) -> dict:
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
 storage = optuna.storages.InMemoryStorage()  # where the study can be found afterwards
-search = OptunaSearch(
-    sampler=calibrant.CalibratedSampler(seed=0), storage=storage, study_name="digits"
-)
+search = CalibratedSearch(seed=0, storage=storage, study_name="digits")
 tuner = tune.Tuner(
     train,
     param_space={

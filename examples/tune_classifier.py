@@ -1,6 +1,6 @@
 """Tune a support vector classifier of handwritten digits in an Optuna study.
 
-Needs scikit-learn: pip install 'calibrant[sklearn]'. About ten seconds.
+Needs scikit-learn: pip install scikit-learn. About ten seconds.
 """
 
 import optuna

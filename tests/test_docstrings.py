@@ -13,8 +13,9 @@ WITH_EXAMPLES = [
     for path in sorted(SOURCE.rglob("*.py"))
     if ">>> " in path.read_text(encoding="utf-8")
 ]
-# What a module needs that is no dependency of the tests; `make test-torch` has it.
+# What a module needs that is no dependency of the tests; `make test-torch` or `test-doors` has it.
 NEEDS = {"calibrant.bridges.ax": "ax", "calibrant.bridges.botorch": "botorch",
+         "calibrant.bridges.gest": "gest_api",
          "calibrant.bridges.networks": "torch", "calibrant.bridges.training": "torch"}  # fmt: skip
 
 

@@ -27,7 +27,7 @@ The rooms, each of which knows only those before it:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.3.0"
+__version__ = "1.0.0rc1"
 
 # The public API: each name, and the room that it is loaded from when it is first used. So
 # `import calibrant` loads neither Optuna nor plotly.

@@ -1,4 +1,4 @@
-"""Ray Tune, whose OptunaSearch takes our sampler."""
+"""Ray Tune: its OptunaSearch takes our sampler, and CalibratedSearch ends what it leaves open."""
 
 import importlib.util
 import os
@@ -77,3 +77,39 @@ def test_the_nodes_of_a_cluster_share_a_search(tmp_path):
     assert int(nodes) >= 2  # the third may be ready only when all is done
     assert int(settings) == 15
     assert float(loss) < 1e-3
+
+
+WITHOUT_A_CLUSTER = """
+import math
+
+import optuna
+from ray import tune
+from calibrant.bridges.ray import CalibratedSearch
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+storage = optuna.storages.InMemoryStorage()
+search = CalibratedSearch(
+    seed=0, storage=storage, study_name="x", metric="loss", mode="min",
+    space={"x": optuna.distributions.FloatDistribution(0.0, 1.0)},
+)
+results = [{"loss": 1.0}, {"loss": math.nan}, {"loss": -math.inf}, {"other": 1.0}, None]
+for number, result in enumerate(results):
+    search.suggest(f"trial {number}")
+    search.on_trial_complete(f"trial {number}", result=result, error=result is None)
+study = optuna.load_study(study_name="x", storage=storage)
+print(*(trial.state.name for trial in study.trials))
+try:
+    CalibratedSearch(seed=0, sampler=optuna.samplers.RandomSampler())
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_a_result_that_is_no_finite_number_is_a_failed_trial(tmp_path):
+    environment = os.environ | {"HOME": str(tmp_path), "RAY_USAGE_STATS_ENABLED": "0"}
+    command = [sys.executable, "-W", "ignore", "-c", WITHOUT_A_CLUSTER]
+    printed = subprocess.check_output(command, text=True, timeout=300, env=environment)
+    states, refused = printed.splitlines()
+    # A result without the metric is Ray's way to say that the trial was stopped early.
+    assert states == "COMPLETE FAIL FAIL PRUNED FAIL"
+    assert "`seed` applies to the default sampler" in refused

@@ -120,3 +120,14 @@ def test_trials_that_run_elsewhere(study):
     assert trial.constraints == {"weight": -0.5}
     assert trial.intermediate_values == {3: 2.5}
     assert trial.user_attrs == {"who": "a colleague"}
+
+
+def test_a_loop_of_our_own_can_be_stopped():
+    study = optuna.create_study()
+    optuna_private.stop(study)  # what is left from an earlier loop
+    with optuna_private.stoppable(study):
+        assert not optuna_private.stopped(study)
+        study.stop()
+        assert optuna_private.stopped(study)
+    with pytest.raises(RuntimeError):
+        study.stop()

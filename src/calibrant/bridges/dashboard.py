@@ -49,9 +49,7 @@ def publish(study: Study) -> None:
 def check_installed() -> None:
     """Raise if optuna-dashboard is not installed."""
     if find_spec("optuna_dashboard") is None:
-        raise ImportError(
-            "The dashboard is a package of its own: pip install 'calibrant[dashboard]'."
-        )
+        raise ImportError("The dashboard is a package of its own: pip install optuna-dashboard.")
 
 
 def note(found: Findings) -> str:

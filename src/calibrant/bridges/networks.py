@@ -1,4 +1,4 @@
-"""Neural networks as forecasting models. Needs torch (``calibrant[torch]``).
+"""Neural networks as forecasting models. Needs torch (``pip install torch``).
 
 Two ways to give a network uncertainty about what it has not seen: deep ensembles, several networks
 that disagree (:class:`DeepEnsemble`, Lakshminarayanan et al. 2017), or DNGO, one network whose last

@@ -1,4 +1,4 @@
-"""scikit-learn regressors as forecasting models. Needs scikit-learn (``calibrant[sklearn]``).
+"""scikit-learn regressors as forecasting models. Needs scikit-learn.
 
 =====================  =======================================================================
 GaussianRegressor      any regressor with ``predict(X, return_std=True)``: Gaussian processes,

@@ -21,7 +21,7 @@ from calibrant.forecasts.output_maps.power import MonotoneMap, Outputs
 try:
     import torch as torch  # networks.py imports it from here, for the message below
 except ImportError as error:
-    raise ImportError("Neural networks need torch: pip install 'calibrant[torch]'.") from error
+    raise ImportError("Neural networks need torch: pip install torch.") from error
 
 _BATCH = 1024  # rows per training step; if there are fewer outcomes, each step uses all
 _MOMENTUM, _MEMORY = 0.9, 0.999  # Adam's

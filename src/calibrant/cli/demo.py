@@ -110,9 +110,7 @@ def boosted_trees() -> Callable[[dict[str, Any]], float]:
         from sklearn.model_selection import KFold, cross_val_score
         from threadpoolctl import threadpool_limits  # comes with scikit-learn
     except ImportError as error:
-        raise ImportError(
-            "The demo's data ships with scikit-learn: pip install 'calibrant[demo]'."
-        ) from error
+        raise ImportError("The demo's data ships with it: pip install scikit-learn.") from error
     X, y = load_diabetes(return_X_y=True)
     folds = KFold(5, shuffle=True, random_state=0)
 
@@ -140,9 +138,7 @@ def co2_stream() -> Stream:
     try:
         from statsmodels.datasets import co2
     except ImportError as error:
-        raise ImportError(
-            "The demo's data ships with statsmodels: pip install 'calibrant[demo]'."
-        ) from error
+        raise ImportError("The demo's data ships with it: pip install statsmodels.") from error
     series = co2.load_pandas().data["co2"].interpolate()
     forecast, y = autoregression(series.to_numpy(dtype=float), _LAGS, _TRAINING_WEEKS)
     return Stream("Weekly CO₂ at Mauna Loa", series.index.to_numpy()[_TRAINING_WEEKS:], forecast, y)

@@ -31,8 +31,8 @@ class ChainRecalibrator(Recalibrator):
     """
 
     def __init__(self, first: Recalibrator | None = None, then: Recalibrator | None = None) -> None:
-        self.first = GaussianRecalibrator() if first is None else first
-        self.then = OnlineRecalibrator() if then is None else then
+        self.first: Recalibrator = GaussianRecalibrator() if first is None else first
+        self.then: Recalibrator = OnlineRecalibrator() if then is None else then
         for name, part in (("first", self.first), ("then", self.then)):
             validate.like(name, part, Recalibrator, "GaussianRecalibrator()")
 

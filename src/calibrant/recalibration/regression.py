@@ -84,7 +84,7 @@ def _fit(model: str, x: FloatArray, y: FloatArray, at: FloatArray, noise: float)
         from sklearn.neural_network import MLPRegressor
     except ImportError as error:
         raise ImportError(
-            "RegressionRecalibrator needs scikit-learn: pip install 'calibrant[sklearn]'."
+            "RegressionRecalibrator needs scikit-learn: pip install scikit-learn."
         ) from error
     if model == "gp":
         # Calibration curves bend over a tenth of [0, 1] or more. The share of N PITs has a standard

@@ -7,7 +7,7 @@ again adds only what is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -183,12 +183,16 @@ def open_study(
     distributions: Mapping[str, BaseDistribution],
     storage: str | BaseStorage | None,
     study_name: str,
-    direction: str,
+    direction: str | Sequence[str],
     sampler: BaseSampler | None = None,
     seed: int | None = None,
     min_feasible: float | None = None,
 ) -> Study:
-    """Return the study of a name: the stored one if there is one, otherwise a new one."""
+    """Return the study of a name: the stored one if there is one, otherwise a new one.
+
+    Of several objectives, each has a ``direction``.
+    """
+    wanted = [direction] if isinstance(direction, str) else list(direction)
     if sampler is not None and seed is not None:
         raise ValueError(
             f"`seed` applies to the default sampler, but got seed={seed} and a `sampler`; pass the "
@@ -208,14 +212,14 @@ def open_study(
         study = optuna.create_study(
             storage=open_storage(storage),
             study_name=study_name,
-            direction="maximize" if direction == "maximize" else "minimize",
+            directions=["maximize" if one == "maximize" else "minimize" for one in wanted],
             sampler=sampler,
             load_if_exists=True,
         )
     stored = " and ".join(d.name.lower() for d in study.directions)
-    if stored != direction:
+    if stored != (named := " and ".join(wanted)):
         raise ValueError(
-            f"The stored study `{study_name}` is set to {stored}, not to {direction}; choose "
+            f"The stored study `{study_name}` is set to {stored}, not to {named}; choose "
             "another name."
         )
     _check_kinds(study, distributions)

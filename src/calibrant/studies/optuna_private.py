@@ -8,7 +8,8 @@ version.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from optuna.distributions import BaseDistribution
@@ -118,6 +119,17 @@ def stop(study: Study) -> None:
 def stopped(study: Study) -> bool:
     """Return whether someone has stopped the loop that ran last."""
     return bool(study._stop_flag)
+
+
+@contextmanager
+def stoppable(study: Study) -> Iterator[None]:
+    """Let callbacks call ``study.stop()`` in a loop that is not Optuna's own."""
+    study._stop_flag = False
+    study._thread_local.in_optimize_loop = True
+    try:
+        yield
+    finally:
+        study._thread_local.in_optimize_loop = False
 
 
 def set_constraints(study: Study, number: int, constraints: Mapping[str, float]) -> None:

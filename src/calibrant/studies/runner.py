@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 ERROR_KEY = "error"  # the user attribute that says why a trial failed
 _LOOK = 0.5  # seconds between two looks at what the others are doing
-_GIVE_UP = 5  # exceptions in a run without any success: the objective is broken, not the setting
+GIVE_UP = 5  # exceptions in a run without any success: the objective is broken, not the setting
 
 Listener = Callable[[Study, FrozenTrial], None]
 
@@ -115,7 +115,7 @@ def run(
                 succeeded.append(trial.number)
             if listener is not None:
                 listener(study, trial)
-            hopeless = len(errors) >= _GIVE_UP and not succeeded
+            hopeless = len(errors) >= GIVE_UP and not succeeded
             if hopeless:
                 study.stop()
             elif places(study, n_trials) <= 0:
@@ -164,7 +164,7 @@ def run(
         logger.error(
             "No trial of this run succeeded; %d raised, the last %r.", len(errors), errors[-1]
         )
-        if len(errors) >= _GIVE_UP:
+        if len(errors) >= GIVE_UP:
             raise errors[-1]
     return stop.asked
 

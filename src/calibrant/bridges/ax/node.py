@@ -1,4 +1,4 @@
-"""Calibrated search as a node of an Ax generation strategy. Needs Ax (``calibrant[ax]``).
+"""Calibrated search as a node of an Ax generation strategy. Needs Ax (``pip install ax-platform``).
 
 Ax keeps the experiment. Beside it the node keeps an Optuna study of the same trials, from which
 :class:`~calibrant.CalibratedSampler` reads all that it needs, including past forecasts.

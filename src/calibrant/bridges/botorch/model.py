@@ -1,4 +1,4 @@
-"""BoTorch models with calibrated posteriors. Needs BoTorch (``calibrant[botorch]``).
+"""BoTorch models with calibrated posteriors. Needs BoTorch (``pip install botorch``).
 
     model = SingleTaskGP(X, Y)
     fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
