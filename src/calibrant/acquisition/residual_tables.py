@@ -73,7 +73,12 @@ class TabulatedCurves(Curves):
         return self._read(self._cdf, v)
 
     def log_shortfall(self, v: FloatArray) -> Reading:
-        return self._read(self._shortfall, v)
+        value, slope = self._read(self._shortfall, v)
+        beyond = v / np.sinh(self._t[-1])  # past the last knot, h grows as v does
+        if not np.any(beyond > 1.0):
+            return value, slope
+        far = np.maximum(beyond, 1.0)
+        return value + np.log(far), np.where(beyond > 1.0, 1.0 / np.where(v > 1.0, v, 1.0), slope)
 
     def _read(self, pieces: FloatArray, v: FloatArray) -> Reading:
         """Return the cubic Hermite interpolation of a curve, and its derivative by v."""

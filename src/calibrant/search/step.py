@@ -20,9 +20,11 @@ from typing import NamedTuple
 import numpy as np
 
 from calibrant.acquisition.base import Acquisition, Belief, Criterion, total
+from calibrant.acquisition.hypervolume import MOST_OBJECTIVES, hypervolume_improvement
 from calibrant.acquisition.improvement import ProbabilityOfImprovement
 from calibrant.acquisition.multiobjective import parego
 from calibrant.core import validate
+from calibrant.core.front import non_dominated
 from calibrant.core.cube import SMALL, Cube, keys
 from calibrant.core.threads import one_thread
 from calibrant.core.typing import FloatArray
@@ -42,7 +44,7 @@ from calibrant.search.defaults import ACQUISITION, MODEL, PATIENCE, RECALIBRATOR
 from calibrant.search.feasibility import ROUNDING, Promise, careful
 from calibrant.search.history import History
 from calibrant.search.incumbent import drawn_best
-from calibrant.search.pending import kriging_believer
+from calibrant.search.pending import Imagined, kriging_believer
 from calibrant.search.shown import Circumstances
 from calibrant.search.training import Targets, TrainingData, prepare
 
@@ -118,6 +120,7 @@ class Policy:
     repeats: bool = False
     patience: int | None = PATIENCE
     min_feasible: float | None = None
+    reference_point: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         validate.like("model", self.model, Model, "GaussianProcess()")
@@ -174,9 +177,8 @@ class Policy:
         if (stretch := self._stretch(history)) > 1.0:
             residuals[0] = compose(Normal(0.0, stretch), residuals[0])
         criterion = self._criterion(data, fits, residuals, cube, rng)
-        best_first = np.argsort(history.merit, kind="stable")
         taken, notices = self.taken(history, cube)
-        x = argmax(criterion, cube, rng, history.X[best_first[:_NEAR]], taken)
+        x = argmax(criterion, cube, rng, _near(history, rng), taken)
         return x, (*notices, *self._broken(x, data, fits))
 
     def recalibrate(self, data: TrainingData, fits: Fits) -> list[Forecast]:
@@ -286,9 +288,7 @@ class Policy:
         reached = _reached(data.succeeded)
         means = np.array([one.means[reached] for one in imagined])
         if count > 1:
-            return total(
-                [parego([one.fitted for one in imagined], residuals[:count], means, rng), *feasible]
-            )
+            return total([self._of_several(imagined, residuals[:count], means, rng), *feasible])
         breadth = 0.0
         if data.subset.pending.size:
             finished = means[0, : int(data.succeeded.feasible.sum())]
@@ -302,6 +302,24 @@ class Policy:
         )
         return total([self.acquisition.criterion(belief, rng, cube), *feasible])
 
+    def _of_several(
+        self,
+        imagined: list[Imagined],
+        residuals: list[Forecast],
+        means: FloatArray,
+        rng: np.random.Generator,
+    ) -> Criterion:
+        """Return the criterion of several objectives, given what each has reached."""
+        fits = [one.fitted for one in imagined]
+        if len(fits) > MOST_OBJECTIVES:  # the boxes of a front would be tens of thousands
+            return parego(fits, residuals, means, rng)
+        reference = None
+        if self.reference_point is not None:
+            reference = np.array(
+                [_in_units(one, y) for one, y in zip(fits, self.reference_point, strict=True)]
+            )
+        return hypervolume_improvement(fits, residuals, means, reference)
+
 
 def _fitted(
     model: Model, targets: Targets, last: tuple[FittedModel, ...]
@@ -312,6 +330,16 @@ def _fitted(
         before.refit(X, y) if isinstance(before, CanRefit) else model.fit(X, y)
         for before, (X, y) in zip(known, targets, strict=True)
     )
+
+
+def _near(history: History, rng: np.random.Generator) -> FloatArray:
+    """Return the points worth looking around: the best ones; of several objectives, the front."""
+    best_first = np.argsort(history.merit, kind="stable")
+    if history.Y.shape[1] == 1:
+        return np.asarray(history.X[best_first[:_NEAR]])
+    good = np.flatnonzero(history.feasible)
+    front = rng.permutation(good[non_dominated(history.Y[good])])
+    return np.asarray(history.X[front if front.size else best_first[:_NEAR]])
 
 
 def _finishing(succeeded: History, cube: Cube) -> FittedModel:

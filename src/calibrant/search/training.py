@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.core.cube import Cube
+from calibrant.core.front import non_dominated
 from calibrant.core.typing import FloatArray
 from calibrant.models.protocol import HasLimit, KnowsLabels, Model
 from calibrant.recalibration.score_log import ScoreLog
@@ -115,7 +116,7 @@ def _choice(history: History, room: int) -> NDArray[np.intp]:
         kept[np.flatnonzero(column)[-max(1, room // 10) :]] = True
     order = np.argsort(history.merit, kind="stable")
     if history.Y.shape[1] > 1:  # the front of several objectives comes first, with its ends
-        front = _front(history.Y) & history.feasible
+        front = non_dominated(history.Y) & history.feasible
         order = np.concatenate([order[front[order]], order[~front[order]]])
         kept[history.Y.argmin(axis=0)] = True
     kept[order[: max(0, room // 2 - int(kept.sum()))]] = True
@@ -133,14 +134,3 @@ def _block(most: int) -> int:
 def _settled(count: int, most: int) -> int:
     """Return from how many outcomes the choice is made; those after them are all kept."""
     return count - 1 - (count - 1 - most) % _block(most)
-
-
-def _front(Y: FloatArray) -> NDArray[np.bool_]:
-    """Return which outcomes are on the Pareto front."""
-    front = np.zeros(Y.shape[0], dtype=bool)
-    best: FloatArray = np.empty((0, Y.shape[1]))
-    for row in np.lexsort(Y.T[::-1]):  # by the first objective: only what came before can dominate
-        if not np.any(np.all(best <= Y[row], axis=1)):
-            front[row] = True
-            best = np.vstack([best, Y[row]])
-    return front
