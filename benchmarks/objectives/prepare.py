@@ -31,7 +31,7 @@ def forests() -> None:
     X, y = load_digits(return_X_y=True)
     X, others, y, truth = train_test_split(X, y, test_size=0.5, random_state=0)
     sizes = np.array(SETTINGS["trees"], dtype=int)
-    found = np.empty(tuple(map(len, SETTINGS.values())) + (2,))
+    found = np.empty((*map(len, SETTINGS.values()), 2))
     for i, depth in enumerate(SETTINGS["depth"]):
         for j, leaf in enumerate(SETTINGS["leaf"]):
             for k, share in enumerate(SETTINGS["features"]):

@@ -1,6 +1,6 @@
 """Problems with two and three objectives, all minimised, and the volume that their fronts dominate.
 
-Those in ``CHOICES`` were used to choose between ways of searching; those in ``HELD_OUT`` never were.
+Those in ``CHOICES`` were used to choose between ways of searching, those in ``HELD_OUT`` never.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from optuna.distributions import (
 
 from calibrant.core.front import hypervolume
 
-# Computed once, by benchmarks.objectives.prepare: outcomes of all forests, and the volumes of fronts.
+# Computed once, by benchmarks.objectives.prepare: outcomes of all forests, volumes of fronts.
 FORESTS = Path(__file__).parent / "results" / "forests.json"
 VOLUMES = Path(__file__).parent / "results" / "volumes.json"
 

@@ -63,9 +63,7 @@ def test_it_is_the_mean_gain_of_many_outcomes(count, name):
     for i in np.argsort(value)[[-1, -15]]:  # an improvement is likely enough to be drawn
         beliefs = [fitted.posterior(points[i][None]) for fitted in FITS[:count]]
         drawn = np.stack([b.mean + b.std * z[:, k] for k, b in enumerate(beliefs)], axis=1)
-        gains = [
-            hypervolume(np.vstack([MEANS[:count].T, y]), reference) - before for y in drawn
-        ]
+        gains = [hypervolume(np.vstack([MEANS[:count].T, y]), reference) - before for y in drawn]
         error = np.std(gains) / np.sqrt(len(gains))
         assert np.exp(value[i]) == pytest.approx(np.mean(gains), abs=4.0 * error)
 
@@ -73,7 +71,7 @@ def test_it_is_the_mean_gain_of_many_outcomes(count, name):
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("name", ["standard", "mixture"])
 def test_it_is_the_integral_over_boxes_of_products_of_cdfs(count, name):
-    """E[volume] = ∫ P(Y ≤ y) dy over what is not dominated, one-dimensional as Y_k are independent."""
+    """E[volume] = ∫ P(Y ≤ y) dy over what is not dominated: products, as the Y_k are independent."""
     reference = beyond(MEANS[:count].T)
     boxes = not_dominated_boxes(MEANS[:count].T, reference)
     criterion = expected_volume(FITS[:count], [RESIDUALS[name]] * count, boxes)
@@ -111,7 +109,9 @@ def test_of_one_objective_it_is_expected_improvement(name):
         FITS[:1], [RESIDUALS[name]], MEANS[:1], np.array([best + 1.0])
     )(POINTS)
     belief = Belief(FITS[0], RESIDUALS[name], float(best))
-    criterion = ExpectedImprovement().criterion(belief, np.random.default_rng(0), Cube.continuous(2))
+    criterion = ExpectedImprovement().criterion(
+        belief, np.random.default_rng(0), Cube.continuous(2)
+    )
     expected, by_x = criterion(POINTS)
     np.testing.assert_allclose(value, expected)
     np.testing.assert_allclose(gradient(), by_x())
@@ -158,7 +158,9 @@ def test_a_front_far_from_a_reference_that_the_user_sets():
     value, _ = criterion_of(2, reference=np.array([-3.0, -3.0]))(POINTS)
     criteria = [
         ExpectedImprovement().criterion(
-            Belief(fitted, RESIDUALS["standard"], -3.0), np.random.default_rng(0), Cube.continuous(2)
+            Belief(fitted, RESIDUALS["standard"], -3.0),
+            np.random.default_rng(0),
+            Cube.continuous(2),
         )
         for fitted in FITS[:2]
     ]

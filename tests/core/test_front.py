@@ -25,7 +25,7 @@ def dominated(points, Y):
 def test_the_front_is_what_nothing_else_dominates(Y):
     front = non_dominated(Y)
     for row, on_front in enumerate(front):
-        others = Y[~np.all(Y == Y[row], axis=1)]
+        others = Y[~np.all(Y[row] == Y, axis=1)]
         first = not np.any(np.all(Y[:row] == Y[row], axis=1))
         assert on_front == (first and not dominated(Y[row][None], others)[0])
 

@@ -4,10 +4,12 @@ What an outcome y adds to the volume that a front dominates, up to a reference p
 the region not dominated so far that y dominates. With that region cut into disjoint boxes
 [l, u], and with outcomes Y_k that are believed to be independent,
 
-    HVI(y)   = Σ_boxes Π_k ((u_k − y_k)₊ − (l_k − y_k)₊),
-    E[HVI]   = Σ_boxes Π_k (ψ_k(u_k) − ψ_k(l_k)),    ψ_k(a) = E[(a − Y_k)₊] = std·h_k((a − mean)/std),
+    HVI(y)  = Σ_boxes Π_k ((u_k − y_k)₊ − (l_k − y_k)₊),
+    E[HVI]  = Σ_boxes Π_k (ψ_k(u_k) − ψ_k(l_k)),
+    ψ_k(a)  = E[(a − Y_k)₊] = std_k·h_k((a − mean_k)/std_k),
 
-where h_k is the shortfall of the calibrated residual (:mod:`calibrant.acquisition.residual_tables`).
+where h_k is the shortfall of the calibrated residual, a curve of one variable
+(:mod:`calibrant.acquisition.residual_tables`).
 Sums, products and differences are taken of logarithms, so that there is a gradient also where an
 improvement is so unlikely that its expectation underflows.
 """
@@ -72,7 +74,9 @@ def expected_volume(
     reads = [curves(residual) for residual in residuals]
     edges = [np.unique(np.r_[boxes.lower[:, k], boxes.upper[:, k]]) for k in range(len(fits))]
     edges = [some[np.isfinite(some)] for some in edges]
-    highs = [np.searchsorted(some, column) for some, column in zip(edges, boxes.upper.T, strict=True)]
+    highs = [
+        np.searchsorted(some, column) for some, column in zip(edges, boxes.upper.T, strict=True)
+    ]
     # A lower end of −∞ is the row after the last edge: nothing falls short of it.
     lows = [
         np.where(np.isinf(column), some.size, np.searchsorted(some, column))

@@ -20,11 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from calibrant.acquisition.base import Acquisition, Belief, Criterion, total
-from calibrant.acquisition.hypervolume import MOST_OBJECTIVES, hypervolume_improvement
 from calibrant.acquisition.improvement import ProbabilityOfImprovement
-from calibrant.acquisition.multiobjective import parego
 from calibrant.core import validate
-from calibrant.core.front import non_dominated
 from calibrant.core.cube import SMALL, Cube, keys
 from calibrant.core.threads import one_thread
 from calibrant.core.typing import FloatArray
@@ -45,13 +42,13 @@ from calibrant.search.feasibility import ROUNDING, Promise, careful
 from calibrant.search.history import History
 from calibrant.search.incumbent import drawn_best
 from calibrant.search.pending import Imagined, kriging_believer
+from calibrant.search.several import checked_reference, criterion_of_several, near
 from calibrant.search.shown import Circumstances
 from calibrant.search.training import Targets, TrainingData, prepare
 
 _FEASIBILITY = ProbabilityOfImprovement(margin=0.0)  # a constraint is met where it falls below 0
 _WIDEST = 3.0  # times the std: as far as stagnation widens forecasts
 _BREADTH = 0.03  # of the spread of the good outcomes: less is no improvement beside a running point
-_NEAR = 4  # best points that the search for the next one looks around
 
 # Whether evaluations finish is modelled as a constraint: −1 where one did, 1 where it failed. With
 # noise, as some failures are nobody's fault: else one beside the minimum would be a wall around it.
@@ -102,15 +99,18 @@ class Policy:
         calibration_set: the outcomes it learns from; None: leave-one-out scores, errors no larger
             than the spread of outcomes, and without signs for expected improvement, which a shift
             leads astray.
-        acquisition: what makes a point worth evaluating, for one objective. Several objectives are
-            scalarised at random (ParEGO), and their expected improvement taken.
+        acquisition: what makes a point worth evaluating, for one objective. Of two to four it is
+            the expected improvement of the hypervolume that their front dominates; five and more
+            are scalarised at random (ParEGO).
         repeats: whether a point may be evaluated twice, as makes sense for noisy outcomes in a
             finite space.
         patience: after so many suggestions in a row without an improvement, forecasts are made
             wider, after twice as many twice as wide, three times at most. None: never. For one
-            objective; several are scalarised anew at each step, which keeps them moving.
+            objective; of several, almost every step moves some part of the front.
         min_feasible: points are chosen where all constraints are met with at least this probability
             or, where that is nowhere, where it is highest. None: it is weighed against the rest.
+        reference_point: of two to four objectives, the values beyond which an outcome counts for
+            nothing, as they are minimised. None: a little beyond the worst on the front.
     """
 
     model: Model = MODEL
@@ -131,6 +131,8 @@ class Policy:
             validate.at_least("patience", self.patience, 1)
         if self.min_feasible is not None:
             validate.probability_level("min_feasible", self.min_feasible)
+        if self.reference_point is not None:
+            object.__setattr__(self, "reference_point", checked_reference(self.reference_point))
         if not isinstance(self.calibration_set, CalibrationSet | None):
             object.__setattr__(self, "calibration_set", CalibrationSet(self.calibration_set))
 
@@ -178,7 +180,7 @@ class Policy:
             residuals[0] = compose(Normal(0.0, stretch), residuals[0])
         criterion = self._criterion(data, fits, residuals, cube, rng)
         taken, notices = self.taken(history, cube)
-        x = argmax(criterion, cube, rng, _near(history, rng), taken)
+        x = argmax(criterion, cube, rng, near(history, rng), taken)
         return x, (*notices, *self._broken(x, data, fits))
 
     def recalibrate(self, data: TrainingData, fits: Fits) -> list[Forecast]:
@@ -311,14 +313,7 @@ class Policy:
     ) -> Criterion:
         """Return the criterion of several objectives, given what each has reached."""
         fits = [one.fitted for one in imagined]
-        if len(fits) > MOST_OBJECTIVES:  # the boxes of a front would be tens of thousands
-            return parego(fits, residuals, means, rng)
-        reference = None
-        if self.reference_point is not None:
-            reference = np.array(
-                [_in_units(one, y) for one, y in zip(fits, self.reference_point, strict=True)]
-            )
-        return hypervolume_improvement(fits, residuals, means, reference)
+        return criterion_of_several(fits, residuals, means, self.reference_point, rng)
 
 
 def _fitted(
@@ -330,16 +325,6 @@ def _fitted(
         before.refit(X, y) if isinstance(before, CanRefit) else model.fit(X, y)
         for before, (X, y) in zip(known, targets, strict=True)
     )
-
-
-def _near(history: History, rng: np.random.Generator) -> FloatArray:
-    """Return the points worth looking around: the best ones; of several objectives, the front."""
-    best_first = np.argsort(history.merit, kind="stable")
-    if history.Y.shape[1] == 1:
-        return np.asarray(history.X[best_first[:_NEAR]])
-    good = np.flatnonzero(history.feasible)
-    front = rng.permutation(good[non_dominated(history.Y[good])])
-    return np.asarray(history.X[front if front.size else best_first[:_NEAR]])
 
 
 def _finishing(succeeded: History, cube: Cube) -> FittedModel:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from calibrant.search.defaults import (
 from calibrant.search.history import History
 from calibrant.search.initial_design import is_startup, startup_point
 from calibrant.search.notices import Notices
+from calibrant.search.several import checked_reference
 from calibrant.search.step import Fits, Policy, Suggestion
 from calibrant.search.training import TrainingData
 from calibrant.studies import optuna_private
@@ -40,7 +42,7 @@ from calibrant.studies.randomness import Randomness
 from calibrant.studies.shown import ShownForecasts
 from calibrant.studies.space import Internal, Space, searchable
 from calibrant.studies.space_text import parse_space
-from calibrant.studies.suggestions import store
+from calibrant.studies.suggestions import signs, store
 
 _ATTEMPTS = 8  # at a point that no other worker has just taken
 _DESIGN_KEY = "calibrant:design"  # the seed of the first points, shared by all workers
@@ -81,6 +83,10 @@ class CalibratedSampler(BaseSampler):
         min_feasible: suggestions are settings that meet all constraints with at least this
             calibrated probability or, where there are none, those most likely to. By default the
             probability is weighed against the improvement.
+        reference_point: of two to four objectives, for each the worst value that is of any use, in
+            the study's own units and directions. What is worse in any objective counts for nothing;
+            the search maximises the hypervolume up to there. By default it is inferred: a little
+            beyond the worst values on the front so far.
         search_space: the parameters, where they are known beforehand, as distributions or as
             :func:`~calibrant.minimize` takes them; by default they are learned from the trials, and
             those that start before the first has ended are drawn at random. Ranges must be those
@@ -101,12 +107,14 @@ class CalibratedSampler(BaseSampler):
         repeats: bool = False,
         patience: int | None = PATIENCE,
         min_feasible: float | None = None,
+        reference_point: Sequence[float] | None = None,
         search_space: Mapping[str, Any] | None = None,
         seed: int | None = None,
     ) -> None:
         self._policy = Policy(
             model, recalibrator, calibration_set, acquisition, repeats, patience, min_feasible
         )
+        self._reference = None if reference_point is None else checked_reference(reference_point)
         self._n_startup_trials = validate.at_least("n_startup_trials", n_startup_trials, 0)
         self._design = validate.choice("design", Design, design)
         self._search_space = searchable(parse_space(search_space)) if search_space else {}
@@ -120,6 +128,7 @@ class CalibratedSampler(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
+        self._check_reference(study)
         with self._lock:
             self._archive.update(study)
             return self._archive.search_space(self._search_space)
@@ -253,7 +262,8 @@ class CalibratedSampler(BaseSampler):
             columns = {name: column for column, name in enumerate(space.coordinates)}
             given = {columns[name]: float(space.row(fixed)[columns[name]]) for name in fixed}
             part = cube.fixed(given) if given else cube
-            chosen, notices = self._policy.choose(history, data, fits, part, self._random.rng)
+            policy = self._policy_of(study)
+            chosen, notices = policy.choose(history, data, fits, part, self._random.rng)
             self._notices.say(notices)
             point = {**space.internal(chosen), **fixed}
         return self._policy.forecast(space.row(space.existing(point)), data, fits)
@@ -266,6 +276,22 @@ class CalibratedSampler(BaseSampler):
         last_space, last_fits = self._last
         last = last_fits if last_space == space.distributions else None
         return self._policy.fit(data, space.cube, last)
+
+    def _policy_of(self, study: Study) -> Policy:
+        """Return the policy, with the reference point as the study's objectives are minimised."""
+        if self._reference is None:
+            return self._policy
+        flipped = tuple(float(value) for value in signs(study) * self._reference)
+        return replace(self._policy, reference_point=flipped)
+
+    def _check_reference(self, study: Study) -> None:
+        """Raise if the reference point is one of a study with more or fewer objectives."""
+        given, objectives = self._reference, len(study.directions)
+        if given is not None and len(given) != objectives:
+            raise ValueError(
+                f"`reference_point` must hold one number per objective, but got {len(given)} for a "
+                f"study of {objectives}; of one, or of five and more, leave it out."
+            )
 
     def _own_place(self, study: Study, trial: FrozenTrial, cube: Cube) -> FloatArray:
         """Return the trial's own point of a design that all workers share, if it has one."""
