@@ -76,11 +76,13 @@ _HOMES = {
     "report": "reporting",
     # studies
     "CalibratedSampler": "studies",
+    "FrontReview": "studies",
     "Review": "studies",
     "StorageLost": "studies",
     "maximize": "studies",
     "minimize": "studies",
     "open_storage": "studies",
+    "review_front": "studies",
 }
 _MODULES = {
     "acquisition": "acquisition",
@@ -140,11 +142,13 @@ if TYPE_CHECKING:  # the same table for type checkers; a test holds the two toge
     from calibrant.reporting import report as report
     from calibrant.search import Optimizer as Optimizer
     from calibrant.studies import CalibratedSampler as CalibratedSampler
+    from calibrant.studies import FrontReview as FrontReview
     from calibrant.studies import Review as Review
     from calibrant.studies import StorageLost as StorageLost
     from calibrant.studies import maximize as maximize
     from calibrant.studies import minimize as minimize
     from calibrant.studies import open_storage as open_storage
+    from calibrant.studies import review_front as review_front
 
 
 def __getattr__(name: str) -> Any:

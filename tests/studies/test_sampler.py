@@ -350,6 +350,66 @@ def test_several_objectives_with_constraints():
     assert min(t.values[0] for t in study.best_trials) == pytest.approx(0.3, abs=0.05)
 
 
+def test_a_reference_point_says_what_is_of_use():
+    """The search stays in the part of the front that is better than the reference in both."""
+
+    def objective(trial):
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        return x**2 + y, -((x - 1) ** 2) - y
+
+    def inside(reference_point):
+        sampler = CalibratedSampler(seed=0, reference_point=reference_point)
+        study = a_study(directions=["minimize", "maximize"], sampler=sampler)
+        study.optimize(objective, n_trials=20)
+        values = np.array([trial.values for trial in study.trials[5:]])
+        return int(np.sum((values[:, 0] < 0.4) & (values[:, 1] > -0.4)))
+
+    assert inside((0.4, -0.4)) > inside(None)
+
+
+@pytest.mark.parametrize(
+    ("reference_point", "message"),
+    [
+        ((1.0, np.inf), "finite"),
+        ((1.0,), "one number per objective"),
+        ((1.0,) * 5, "two to 4"),
+        (3.0, "one number per objective"),
+    ],
+)
+def test_what_a_reference_point_cannot_be(reference_point, message):
+    with pytest.raises(ValueError, match=message):
+        CalibratedSampler(reference_point=reference_point)
+
+
+@pytest.mark.parametrize("directions", [["minimize"], ["minimize"] * 3])
+def test_a_reference_point_has_a_value_for_each_objective(directions):
+    study = a_study(directions=directions, sampler=CalibratedSampler(reference_point=(1.0, 1.0)))
+    with pytest.raises(ValueError, match="got 2 for a study of"):
+        study.optimize(lambda t: [t.suggest_float("x", 0, 1)] * len(directions), n_trials=1)
+
+
+@pytest.mark.parametrize("objectives", [3, 4, 5])
+def test_many_objectives(objectives):
+    """Up to four by hypervolume, five and more by ParEGO; running trials are known to both."""
+    centres = np.random.default_rng(0).random((objectives, 2))
+
+    def values(params):
+        x = np.array([params["x"], params["y"]])
+        return ((x - centres) ** 2).sum(axis=1).tolist()
+
+    study = a_study(directions=["minimize"] * objectives)
+    for _ in range(4):
+        batch = [study.ask(XY) for _ in range(3)]
+        points = np.array([[t.params["x"], t.params["y"]] for t in batch])
+        apart = np.linalg.norm(points[:, None] - points[None], axis=-1)[np.triu_indices(3, 1)]
+        assert apart.min() > 1e-3
+        for trial in batch:
+            study.tell(trial, values(trial.params))
+    chosen = np.array([[t.params["x"], t.params["y"]] for t in study.trials[6:]])
+    low, high = centres.min(axis=0) - 0.2, centres.max(axis=0) + 0.2
+    assert np.mean(np.all((low <= chosen) & (chosen <= high), axis=1)) > 0.8
+
+
 @pytest.mark.parametrize("objectives", [1, 2])
 @pytest.mark.parametrize("factor", [1e-300, 1e300])
 def test_huge_and_tiny_values(factor, objectives):

@@ -32,7 +32,9 @@ from calibrant.models.protocol import FittedModel, GaussianBelief
 _MOST_POINTS = {1: 1, 2: 60, 3: 60, 4: 30}
 MOST_OBJECTIVES = max(_MOST_POINTS)
 
-_MARGIN = 0.1  # of the extent of the front, beyond its worst values: where the reference point is
+# Of the extent of the front, beyond its worst values: where the reference point is. With 0.1, a
+# search that began in the middle of a front creeps towards its ends.
+_MARGIN = 0.5
 _LEAST_EXTENT = 1.0  # in the models' units, stds of outcomes: the front may be a single point
 
 _SMALLEST_GAP = -1e-14  # of two logarithms that rounding made equal
@@ -53,8 +55,8 @@ def hypervolume_improvement(
         fits: the belief about each objective, two to four.
         residuals: what recalibration makes of each.
         means: what each objective has reached, (objectives, points), in the models' units.
-        reference: the values beyond which nothing counts, in the models' units; None: a little
-            beyond the worst values on the front.
+        reference: the values beyond which nothing counts, in the models' units; None: half the
+            extent of the front beyond its worst values.
     """
     if not all(isinstance(fitted, GaussianBelief) for fitted in fits):
         raise ValueError(
@@ -120,9 +122,9 @@ def expected_volume(
 
 
 def beyond(front: FloatArray) -> FloatArray:
-    """Return a reference point a little beyond the worst values on a front, (points, objectives).
+    """Return a reference point beyond the worst values on a front, (points, objectives).
 
-    The ends of the front then count for something, and what is worse than all of it for nothing.
+    What lies beyond the ends of the front so far then counts, and what is far worse does not.
     """
     worst = front.max(axis=0)
     extent = np.maximum(worst - front.min(axis=0), _LEAST_EXTENT)

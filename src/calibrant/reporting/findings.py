@@ -23,6 +23,7 @@ from calibrant.decisions.recommend import recommend_of
 from calibrant.decisions.recommendation import Recommendation
 from calibrant.evaluation.verdict import Verdict, verdict
 from calibrant.studies.archive import INTERRUPTED, cut_off
+from calibrant.studies.front_review import FrontReview, review_front
 from calibrant.studies.job import Job, job_of
 from calibrant.studies.review import Review
 from calibrant.studies.runner import ERROR_KEY
@@ -79,6 +80,7 @@ class Findings:
         distributions: of the parameters, as each was last.
         maximised: for each objective, whether higher is better.
         review: best trial and forecasts; None of several objectives or without a finite value.
+        front: volume and forecasts of several objectives; None of one or without finite values.
         verdict: how many intervals held.
         best: the best trial, or those of the front of several objectives.
         belief: what the trials make one believe; None without a finite value or a choice.
@@ -93,6 +95,7 @@ class Findings:
     distributions: Mapping[str, BaseDistribution]
     maximised: tuple[bool, ...]
     review: Review | None
+    front: FrontReview | None
     verdict: Verdict
     best: tuple[Row, ...]
     belief: StudyBelief | None
@@ -155,6 +158,7 @@ def findings(study: Study, title: str | None = None) -> Findings:
         distributions=distributions,
         maximised=tuple(d == StudyDirection.MAXIMIZE for d in study.directions),
         review=found,
+        front=review_front(study) if has_value and not single else None,
         verdict=verdict(*held, coverage=COVERAGE),
         best=_best(study, rows, found),
         belief=belief,

@@ -187,7 +187,7 @@ def _front(found: Findings) -> Html:
         f"least as good in every objective and better in one.{more}"
     )
     listed = scrolling(table(head, rows, class_="nowrap"), "The front", tall=len(rows) > 12)
-    return join([tag("p", text), _front_figure(found, names), listed])
+    return join([tag("p", text), _front_figure(found, names), listed, over_trials.volume(found)])
 
 
 def _front_figure(found: Findings, names: Sequence[str]) -> Html:

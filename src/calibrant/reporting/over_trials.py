@@ -1,4 +1,4 @@
-"""The two figures over the trials of a study: best so far, and forecasts with outcomes.
+"""The figures over the trials of a study: best so far, volume of a front, forecasts and outcomes.
 
 They share the x-axis, the number of the trial, and the y-axis, which leaves outliers outside.
 """
@@ -51,6 +51,28 @@ def progress(found: Findings) -> Html:
         f"{number(float(values[0]))} to {number(review.best_value)}."
     )
     caption = f"Every outcome, and the best so far.{_beyond(values, y)}"
+    return figure(draw, described, caption)
+
+
+def volume(found: Findings) -> Html:
+    """Draw the volume that the front of several objectives dominates, after each trial."""
+    front = found.front
+    if front is None:
+        return Html("")
+    last = max(len(found.rows) - 1, 1)
+    x = Axis(0.0, float(last), "trial", whole=True)
+    most = float(front.hypervolume[-1])
+    y = Axis(0.0, 1.1 * most or 1.0, "hypervolume")
+    ends = np.append(front.numbers, x.high), np.append(front.hypervolume, most)
+
+    def draw(size: Size) -> Plot:
+        plot = Plot(size, x, y)
+        plot.steps(*ends, "accent")
+        return plot
+
+    goal = ", ".join(number(value) for value in front.reference_point)
+    described = f"The hypervolume goes from {number(float(front.hypervolume[0]))} to {number(most)}."
+    caption = f"The volume that the front dominates, up to ({goal}), after each trial."
     return figure(draw, described, caption)
 
 

@@ -12,6 +12,7 @@ from calibrant.reporting.findings import Findings
 from calibrant.reporting.html import Html, join, tag
 from calibrant.reporting.page import Section, folded, paragraphs
 from calibrant.reporting.svg import SQUARE_NARROW, SQUARE_WIDE, Axis, Plot, Size, figure
+from calibrant.studies.front_review import FrontReview
 from calibrant.studies.shown import COVERAGE
 
 _CHANCE = 1.96  # std: chance deviations at each level stay within, 95 % of the time
@@ -23,11 +24,8 @@ def section(found: Findings) -> Section:
 
 
 def _body(found: Findings) -> Html:
-    if not found.single:
-        return paragraphs(
-            "Intervals are counted for studies of one objective; this one has "
-            f"{len(found.maximised)}."
-        )
+    if found.front is not None:
+        return _each(found.front)
     review = found.review
     if review is None or not review.held.size:
         return paragraphs(_none(found))
@@ -44,6 +42,21 @@ def _body(found: Findings) -> Html:
     others = [str(kind) for kind in review.statements[1:]]
     said = [folded("What else was said, and what came", paragraphs(*others))] if others else []
     return join([sentence, paragraphs(raw), over_trials.forecasts(found), more, *said])
+
+
+def _each(front: FrontReview) -> Html:
+    """Return the verdict on the intervals of each of several objectives."""
+    if not front.objectives[0].held.size:
+        return paragraphs("No trial has a forecast from before its evaluation.")
+    said = [
+        join([paragraphs(f"{one.name[:1].upper()}{one.name[1:]}"), verdict_html(one.verdict)])
+        for one in front.objectives
+    ]
+    text = (
+        f"{percent(COVERAGE)} intervals of each objective: the model's forecasts, stored before "
+        "the evaluations and recalibrated by the outcomes known then."
+    )
+    return join([paragraphs(text), *said])
 
 
 def _none(found: Findings) -> str:

@@ -110,7 +110,7 @@ class Policy:
         min_feasible: points are chosen where all constraints are met with at least this probability
             or, where that is nowhere, where it is highest. None: it is weighed against the rest.
         reference_point: of two to four objectives, the values beyond which an outcome counts for
-            nothing, as they are minimised. None: a little beyond the worst on the front.
+            nothing, as they are minimised. None: half the extent of the front beyond it.
     """
 
     model: Model = MODEL

@@ -7,6 +7,7 @@ May use: all rooms before it, and Optuna; Optuna's private names in
 Public names: below.
 """
 
+from calibrant.studies.front_review import FrontReview, ObjectiveReview, review_front
 from calibrant.studies.minimize import maximize, minimize
 from calibrant.studies.review import Review, review
 from calibrant.studies.sampler import CalibratedSampler
@@ -14,10 +15,13 @@ from calibrant.studies.storage import StorageLost, open_storage
 
 __all__ = [
     "CalibratedSampler",
+    "FrontReview",
+    "ObjectiveReview",
     "Review",
     "StorageLost",
     "maximize",
     "minimize",
     "open_storage",
     "review",
+    "review_front",
 ]

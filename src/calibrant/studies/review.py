@@ -108,7 +108,7 @@ def review(study: Study) -> Review:
     if len(study.directions) != 1:
         raise ValueError(
             f"A review needs a single objective, but the study has {len(study.directions)}; "
-            "`calibrant.report` shows several, and `calibrant.recommend` their front."
+            "`calibrant.review_front` takes several, and `calibrant.recommend` returns their front."
         )
     archive, (sign,) = Archive(), signs(study)
     archive.update(study)
@@ -122,7 +122,7 @@ def review(study: Study) -> Review:
     due = {n: r for n, r in known.items() if r.forecasts}
     shown = ShownForecasts()
     shown.update(archive.records)
-    rows = _as_shown(due, shown.issued, sign)
+    rows = as_shown(due, shown.issued, sign)
     outcomes, raw_pits, pits, low, high, raw_low, raw_high = rows
     hopes = [] if any(r.constraints for r in known.values()) else _hopes(known, shown.issued)
     return Review(
@@ -176,8 +176,8 @@ def _hopes(known: Mapping[int, Record], issued: Mapping[int, Issued]) -> list[tu
     return made
 
 
-def _as_shown(due: Mapping[int, Record], issued: Mapping[int, Issued], sign: float) -> FloatArray:
-    """Return outcome, PITs and ends of intervals, one column per trial."""
+def as_shown(due: Mapping[int, Record], issued: Mapping[int, Issued], sign: float) -> FloatArray:
+    """Return outcome, PITs and ends of intervals, raw and calibrated, one column per trial."""
     columns = []
     for (trial, record), outcome in zip(due.items(), _values(due), strict=True):
         raw, calibrated = record.forecasts[0], issued[trial].calibrated

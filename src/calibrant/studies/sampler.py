@@ -85,8 +85,8 @@ class CalibratedSampler(BaseSampler):
             probability is weighed against the improvement.
         reference_point: of two to four objectives, for each the worst value that is of any use, in
             the study's own units and directions. What is worse in any objective counts for nothing;
-            the search maximises the hypervolume up to there. By default it is inferred: a little
-            beyond the worst values on the front so far.
+            the search maximises the hypervolume up to there. By default it is inferred: half the
+            extent of the front so far beyond its worst values.
         search_space: the parameters, where they are known beforehand, as distributions or as
             :func:`~calibrant.minimize` takes them; by default they are learned from the trials, and
             those that start before the first has ended are drawn at random. Ranges must be those
