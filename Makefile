@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-lowest test-doors types dist fuzz mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble calibrated decisions kinds faults test-torch figures docs clean
+.PHONY: demo test test-all test-lowest test-doors types dist fuzz mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble objectives calibrated decisions kinds faults test-torch figures docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -114,6 +114,11 @@ models: .venv-torch/.installed  ## families of models, raw and calibrated: what 
 trouble: .venv-peers/own/.installed  ## failures, pruning, penalties, several objectives: what is missing, and its page (two hours)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.trouble.run
 	.venv-peers/own/bin/python -m benchmarks.trouble.tables
+
+objectives: .venv-peers/own/.installed  ## several objectives, by hypervolume: what is missing, and its page (hours)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.objectives.choices
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.objectives.run
+	.venv-peers/own/bin/python -m benchmarks.objectives.tables
 
 calibrated: .venv-peers/own/.installed  ## ways to calibrate, on two controls and on tasks: what is missing, and its page (hours)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.calibrated.run

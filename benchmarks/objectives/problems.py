@@ -212,7 +212,7 @@ def _dtlz2(params: Mapping[str, Any]) -> Values:
     )
 
 
-def _sphere(steps: int = 60) -> np.ndarray:
+def _sphere(steps: int = 120) -> np.ndarray:
     angles = np.linspace(0.0, 0.5 * np.pi, steps)
     first, second = (part.ravel() for part in np.meshgrid(angles, angles))
     points = [np.cos(first) * np.cos(second), np.cos(first) * np.sin(second), np.sin(first)]
@@ -263,7 +263,7 @@ CHOICES: dict[str, Problem] = {
     ),
     "two quadratics, 3 parameters": _quadratics_problem(0, 3, 2, 2001),
     "two quadratics, 6 parameters": _quadratics_problem(1, 6, 2, 2001),
-    "three quadratics, 4 parameters": _quadratics_problem(2, 4, 3, 60),
+    "three quadratics, 4 parameters": _quadratics_problem(2, 4, 3, 120),
     "error and cost, made up": Problem(
         {
             "kind": CategoricalDistribution(tuple(_KINDS)),

@@ -23,8 +23,8 @@ from optuna.trial import Trial
 
 from benchmarks.kit.lines import append, read_lines
 from benchmarks.kit.running import commit, run_missing
-from benchmarks.objectives.parego import ParEGOSampler
 from benchmarks.objectives.problems import HELD_OUT, PROBLEMS
+from benchmarks.objectives.variants import VARIANTS
 from calibrant import CalibratedSampler
 from calibrant.studies.minimize import suggest
 
@@ -32,7 +32,7 @@ RESULTS = Path(__file__).parent / "results" / "objectives.jsonl"
 SYSTEMS: dict[str, Callable[..., BaseSampler]] = {
     "random": RandomSampler,
     "calibrant": CalibratedSampler,
-    "calibrant, ParEGO": ParEGOSampler,
+    "calibrant, ParEGO": VARIANTS["ParEGO"],
     "optuna-gp": GPSampler,
     "optuna-tpe": TPESampler,
     "optuna-nsga2": partial(NSGAIISampler, population_size=10),
@@ -70,6 +70,12 @@ def search(name: str, seed: int, sampler: BaseSampler) -> np.ndarray:
     return np.array([trial.values for trial in study.get_trials(deepcopy=False)])
 
 
+def volumes_of(name: str, Y: np.ndarray) -> list[float]:
+    """Return the volume dominated after each trial, to eight digits."""
+    volumes = [PROBLEMS[name].volume(Y[: count + 1]) for count in range(len(Y))]
+    return [float(f"{volume:.8g}") for volume in volumes]
+
+
 def execute(system: str, name: str, seed: int) -> dict[str, Any]:
     """Return what is to be kept of a run: the volume dominated after each trial."""
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
@@ -77,12 +83,11 @@ def execute(system: str, name: str, seed: int) -> dict[str, Any]:
     began = time.process_time()
     Y = search(name, seed, SYSTEMS[system](seed=1000 + seed))
     seconds = time.process_time() - began
-    volumes = [PROBLEMS[name].volume(Y[: count + 1]) for count in range(len(Y))]
     return {
         "system": system,
         "problem": name,
         "seed": seed,
-        "volumes": [float(f"{volume:.8g}") for volume in volumes],
+        "volumes": volumes_of(name, Y),
         "seconds": round(seconds, 2),
         "commit": commit(),
     }
@@ -92,14 +97,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Run what is missing.")
     parser.add_argument("systems", nargs="*", default=list(SYSTEMS))
     parser.add_argument("--held-out", action="store_true", help="only on problems held out")
+    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
     parser.add_argument("--jobs", type=int, default=None)
     given = parser.parse_args()
     done = results()
     missing = [
         run
-        for seed in range(REPETITIONS)
-        for system in given.systems
+        for seed in range(given.repetitions)
         for problem in (HELD_OUT if given.held_out else PROBLEMS)
+        for system in given.systems
         if (run := (system, problem, seed)) not in done
     ]
     run_missing(execute, missing, partial(append, RESULTS), given.jobs)

@@ -121,14 +121,14 @@ def expected_volume(
     return evaluate
 
 
-def beyond(front: FloatArray) -> FloatArray:
+def beyond(front: FloatArray, margin: float = _MARGIN) -> FloatArray:
     """Return a reference point beyond the worst values on a front, (points, objectives).
 
     What lies beyond the ends of the front so far then counts, and what is far worse does not.
     """
     worst = front.max(axis=0)
     extent = np.maximum(worst - front.min(axis=0), _LEAST_EXTENT)
-    return np.asarray(worst + _MARGIN * extent)
+    return np.asarray(worst + margin * extent)
 
 
 def _spread_out(front: FloatArray, most: int) -> FloatArray:
