@@ -41,7 +41,9 @@ def table(scores: Scores, problems: Iterable[str], systems: Iterable[str]) -> st
             continue
         final = np.mean([np.mean([end for end, _ in runs]) for runs in by_problem])
         along = np.mean([np.mean([mean for _, mean in runs]) for runs in by_problem])
-        worst = [np.sort([end for end, _ in runs])[-max(1, len(runs) // 10) :] for runs in by_problem]
+        worst = [
+            np.sort([end for end, _ in runs])[-max(1, len(runs) // 10) :] for runs in by_problem
+        ]
         rows.append(
             [
                 f"**{system}**" if system == "calibrant" else system,

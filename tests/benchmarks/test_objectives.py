@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-
 from benchmarks.objectives.prepare import volume
 from benchmarks.objectives.problems import PROBLEMS, best_volumes
 from benchmarks.objectives.run import FIRST, first_points
 from benchmarks.objectives.tables import score
+
 from calibrant.core.front import hypervolume
 
 

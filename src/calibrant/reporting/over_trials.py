@@ -71,7 +71,9 @@ def volume(found: Findings) -> Html:
         return plot
 
     goal = ", ".join(number(value) for value in front.reference_point)
-    described = f"The hypervolume goes from {number(float(front.hypervolume[0]))} to {number(most)}."
+    described = (
+        f"The hypervolume goes from {number(float(front.hypervolume[0]))} to {number(most)}."
+    )
     caption = f"The volume that the front dominates, up to ({goal}), after each trial."
     return figure(draw, described, caption)
 
