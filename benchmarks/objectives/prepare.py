@@ -19,6 +19,8 @@ SETTINGS = {
     "leaf": [1, 2, 4, 8, 16],
     "features": [0.02, 0.05, 0.1, 0.2, 0.5],
 }
+# An eighth of a ball is not dominated.
+KNOWN = {"DTLZ2, 3 objectives, 6 parameters": 1.1**3 - np.pi / 6.0}
 _GENERATIONS, _POPULATION, _CHILDREN = 150, 1000, 20
 
 
@@ -114,6 +116,9 @@ def main() -> None:
         forests()
     volumes = {}
     for name, problem in PROBLEMS.items():
+        if name in KNOWN:
+            volumes[name] = KNOWN[name]
+            continue
         front = evolved(problem) if problem.front is None else problem.front()
         volumes[name] = volume(front, np.array(problem.reference))
     VOLUMES.write_text(json.dumps(volumes, indent=1) + "\n")

@@ -148,8 +148,8 @@ def main() -> None:
         each(scores, HELD_OUT),
         "## Used for choices",
         CHOSEN,
-        table(tried, CHOICES, choices.VARIANTS),
-        against(tried, CHOICES, "beyond the front by 0.5", choices.VARIANTS),
+        table(tried, CHOICES, choices.SYSTEMS),
+        against(tried, CHOICES, "beyond the front by 0.5", choices.SYSTEMS),
     ]
     if any(problem in CHOICES for _, problem, _ in scores):
         parts += ["The comparison on these problems, with its own first points:"]

@@ -71,7 +71,7 @@ def test_it_is_the_mean_gain_of_many_outcomes(count, name):
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("name", ["standard", "mixture"])
 def test_it_is_the_integral_over_boxes_of_products_of_cdfs(count, name):
-    """E[volume] = ∫ P(Y ≤ y) dy over what is not dominated: products, as the Y_k are independent."""
+    """E[volume] = ∫ P(Y ≤ y) dy over what is not dominated: products, as Y_k are independent."""
     reference = beyond(MEANS[:count].T)
     boxes = not_dominated_boxes(MEANS[:count].T, reference)
     criterion = expected_volume(FITS[:count], [RESIDUALS[name]] * count, boxes)

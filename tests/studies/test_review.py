@@ -94,7 +94,7 @@ def test_nothing_to_choose_is_no_error():
 def test_there_must_be_something_to_review():
     with pytest.raises(ValueError, match="finite value"):
         review(optuna.create_study())
-    with pytest.raises(ValueError, match="a single objective.*review_front"):
+    with pytest.raises(ValueError, match=r"a single objective.*review_front"):
         review(optuna.create_study(directions=["minimize", "minimize"]))
 
 
