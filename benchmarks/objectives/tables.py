@@ -121,18 +121,23 @@ def seconds() -> str:
 
 
 def incomplete() -> str:
-    """Return which systems have fewer repetitions than planned."""
+    """Return which systems have fewer repetitions than planned, of each problem held out."""
+    runs = results()
     counts = {
-        (system, problem): sum((s, p) == (system, problem) for s, p, _ in results())
+        system: [sum((s, p) == (system, problem) for s, p, _ in runs) for problem in HELD_OUT]
         for system in SYSTEMS
-        for problem in (*CHOICES, *HELD_OUT)
     }
-    short = [system for system in SYSTEMS if any(counts[system, p] < REPETITIONS for p in HELD_OUT)]
+    short = [
+        f"{system} {min(of)} to {max(of)}" if min(of) < max(of) else f"{system} {min(of)}"
+        for system, of in counts.items()
+        if min(of) < REPETITIONS
+    ]
     if not short:
         return ""
     return (
-        f"**Incomplete.** {REPETITIONS} repetitions are planned. Fewer have been run on the problems "
-        f"held out of: {', '.join(short)}. Tables show what there is; pairs are of the same seeds."
+        f"**Incomplete.** {REPETITIONS} repetitions of each problem are planned. On those held out "
+        f"there are so far: {'; '.join(short)}. A system that lacks a problem is left out of the first "
+        "table. BoTorch and Ax have not been run."
     )
 
 
