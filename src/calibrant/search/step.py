@@ -151,7 +151,7 @@ class Policy:
         The first two continue from the ``last`` fits.
         """
         last = last or Fits()
-        objectives = _fitted(data.model, data.objectives, last.objectives)
+        objectives = _fitted(data.model, data.objectives, last.objectives, data.stds)
         constraints = _fitted(data.model, data.constraints, last.constraints)
         promising = _fitted(careful(data.model), data.constraints, last.promising)
         # A criterion that is flat in places, as a forest's is, would leave the choice there to this
@@ -187,8 +187,9 @@ class Policy:
         calibration_set, residuals = self._calibration_set_of(data), []
         online = [*data.subset.online, *data.limit_logs]
         targets = [*data.objectives, *data.constraints]
-        for fitted, (X, y), log in zip(models, targets, online, strict=True):
-            scores = calibration_set.scores(data.model, fitted, X, y, log)
+        stds = [*data.stds, *[None] * len(data.constraints)]
+        for fitted, (X, y), log, std in zip(models, targets, online, stds, strict=True):
+            scores = calibration_set.scores(data.model, fitted, X, y, log, std)
             residuals.append(scores.recalibrate(self.recalibrator).residual)
         return residuals
 
@@ -304,13 +305,17 @@ class Policy:
 
 
 def _fitted(
-    model: Model, targets: Targets, last: tuple[FittedModel, ...]
+    model: Model,
+    targets: Targets,
+    last: tuple[FittedModel, ...],
+    stds: tuple[FloatArray | None, ...] = (),
 ) -> tuple[FittedModel, ...]:
     """Return a model of each target, continuing from the last ones if there are as many."""
     known = last if len(last) == len(targets) else [None] * len(targets)
+    noise = [{} if std is None else {"noise": std} for std in stds or (None,) * len(targets)]
     return tuple(
-        before.refit(X, y) if isinstance(before, CanRefit) else model.fit(X, y)
-        for before, (X, y) in zip(known, targets, strict=True)
+        before.refit(X, y, **told) if isinstance(before, CanRefit) else model.fit(X, y, **told)
+        for before, (X, y), told in zip(known, targets, noise, strict=True)
     )
 
 

@@ -230,6 +230,7 @@ class Archive:
             names=tuple(names),
             limits=tuple(self._limit_log(name) for name in names),
             promises=np.array(self.promises()).reshape(-1, 2),
+            stds=self._stds(known, objectives),
         )
         if not pruned:
             return history
@@ -240,6 +241,14 @@ class Archive:
         """Return the probabilities promised that constraints are met, and whether they were."""
         known = self.records.values()
         return [(r.promised, r.met) for r in known if r.promised is not None]
+
+    def _stds(self, known: Sequence[int], objectives: int) -> FloatArray | None:
+        """Return the stds of outcomes, NaN where they are not known; None where none are."""
+        told = [self.records[n].stds for n in known]
+        if all(stds is None for stds in told):
+            return None
+        missing = np.full(objectives, np.nan)
+        return np.array([missing if stds is None else stds for stds in told])
 
     def _limit_log(self, name: str) -> ScoreLog:
         """Return the online calibration set of a constraint."""

@@ -26,6 +26,7 @@ from optuna.trial import FrozenTrial, Trial
 from calibrant.studies.archive import INTERRUPTED
 from calibrant.studies.job import record_run, same_job
 from calibrant.studies.limits import checked, value_within
+from calibrant.studies.measured import note, without_measured
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.records import best_so_far
 from calibrant.studies.runner import ERROR_KEY, Listener, both, evaluated, quiet_optuna, run
@@ -102,8 +103,9 @@ def minimize(
     record_run(study, seed=seed)
 
     def evaluate(trial: Trial) -> float:
-        outcome = objective(suggest(trial, distributions))
-        value: float = value_within(trial, outcome, known_limits)
+        returned = objective(suggest(trial, distributions))
+        rest = without_measured(trial, returned, known_limits)
+        value: float = value_within(trial, rest, known_limits)
         return value
 
     with _progress_bar(study, n_trials) if progress else nullcontext() as show:
