@@ -75,12 +75,15 @@ _HOMES = {
     "suggest": "decisions",
     "report": "reporting",
     # studies
+    "Budget": "studies",
     "CalibratedSampler": "studies",
     "Review": "studies",
     "StorageLost": "studies",
     "maximize": "studies",
     "minimize": "studies",
     "open_storage": "studies",
+    "set_cost": "studies",
+    "set_std": "studies",
 }
 _MODULES = {
     "acquisition": "acquisition",
@@ -139,12 +142,15 @@ if TYPE_CHECKING:  # the same table for type checkers; a test holds the two toge
     from calibrant.recalibration import recalibrator_from_dict as recalibrator_from_dict
     from calibrant.reporting import report as report
     from calibrant.search import Optimizer as Optimizer
+    from calibrant.studies import Budget as Budget
     from calibrant.studies import CalibratedSampler as CalibratedSampler
     from calibrant.studies import Review as Review
     from calibrant.studies import StorageLost as StorageLost
     from calibrant.studies import maximize as maximize
     from calibrant.studies import minimize as minimize
     from calibrant.studies import open_storage as open_storage
+    from calibrant.studies import set_cost as set_cost
+    from calibrant.studies import set_std as set_std
 
 
 def __getattr__(name: str) -> Any:

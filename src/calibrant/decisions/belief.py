@@ -270,9 +270,7 @@ def believe(study: Study) -> StudyBelief:
     several = flip.size > 1
     objectives = tuple(
         _quantity(f"value {i}" if several else "value", float(sign), processes, *target, stds)
-        for i, (sign, target, stds) in enumerate(
-            zip(flip, data.objectives, data.stds, strict=True)
-        )
+        for i, (sign, target, stds) in enumerate(zip(flip, data.objectives, data.stds, strict=True))
     )
     said = [n for n, column in zip(names, history.constraints.T, strict=True) if _any(column)]
     constraints = tuple(

@@ -145,8 +145,8 @@ class GaussianProcess:
             start = (theta, known) if theta is not None and isinstance(known, TanhMap) else None
             outputs, theta = most_probable_warp(self.kernel, X, y, outputs, self.priors, start)
         else:
-            known, learns = self._known_variances(y, stds, outputs), self.noise is None
-            theta = most_probable(self.kernel, X, outputs(y), known, self.priors, theta, learns)
+            noise, learns = self._known_variances(y, stds, outputs), self.noise is None
+            theta = most_probable(self.kernel, X, outputs(y), noise, self.priors, theta, learns)
         return self._fitted(X, y, stds, outputs, theta)
 
     def _fitted(

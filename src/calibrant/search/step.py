@@ -79,6 +79,7 @@ class Suggestion:
             are none.
         fits: the models that made them, for the next step to continue from.
         notices: what the user should be told, once per search.
+        cost: what its evaluation is expected to cost; None where there is no budget.
     """
 
     x: FloatArray
@@ -88,6 +89,7 @@ class Suggestion:
     feasible: float | None = None
     fits: Fits = field(default=Fits(), repr=False, compare=False)
     notices: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    cost: float | None = None
 
 
 @dataclass(frozen=True)
@@ -168,12 +170,18 @@ class Policy:
         fits: Fits,
         cube: Cube,
         rng: np.random.Generator,
+        frugality: Criterion | None = None,
     ) -> tuple[FloatArray, tuple[str, ...]]:
-        """Return the point that the acquisition values most, and what to tell the user about it."""
+        """Return the point that the acquisition values most, and what to tell the user about it.
+
+        ``frugality`` is what speaks against points that cost more than others.
+        """
         residuals = self.recalibrate(data, fits)
         if (stretch := self._stretch(history)) > 1.0:
             residuals[0] = compose(Normal(0.0, stretch), residuals[0])
         criterion = self._criterion(data, fits, residuals, cube, rng)
+        if frugality is not None:
+            criterion = total([criterion, frugality])
         best_first = np.argsort(history.merit, kind="stable")
         taken, notices = self.taken(history, cube)
         x = argmax(criterion, cube, rng, history.X[best_first[:_NEAR]], taken)

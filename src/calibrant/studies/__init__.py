@@ -7,12 +7,15 @@ May use: all rooms before it, and Optuna; Optuna's private names in
 Public names: below.
 """
 
+from calibrant.studies.budget import Budget
+from calibrant.studies.measured import set_cost, set_std
 from calibrant.studies.minimize import maximize, minimize
 from calibrant.studies.review import Review, review
 from calibrant.studies.sampler import CalibratedSampler
 from calibrant.studies.storage import StorageLost, open_storage
 
 __all__ = [
+    "Budget",
     "CalibratedSampler",
     "Review",
     "StorageLost",
@@ -20,4 +23,6 @@ __all__ = [
     "minimize",
     "open_storage",
     "review",
+    "set_cost",
+    "set_std",
 ]

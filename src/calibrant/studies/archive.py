@@ -242,6 +242,19 @@ class Archive:
         known = self.records.values()
         return [(r.promised, r.met) for r in known if r.promised is not None]
 
+    def priced(self, space: Space, by_time: bool) -> tuple[FloatArray, FloatArray]:
+        """Return the points of trials whose cost is known, (n, d), and the costs, (n,).
+
+        With ``by_time``, a trial that has not said what it has cost has cost the time it took.
+        """
+        costs = {}
+        for n in self._there(space):
+            record = self.records[n]
+            cost = record.seconds if by_time and record.cost is None else record.cost
+            if cost is not None:
+                costs[n] = cost
+        return self._points(space, list(costs)), np.array(list(costs.values()))
+
     def _stds(self, known: Sequence[int], objectives: int) -> FloatArray | None:
         """Return the stds of outcomes, NaN where they are not known; None where none are."""
         told = [self.records[n].stds for n in known]
