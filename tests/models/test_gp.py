@@ -369,7 +369,8 @@ def test_fixed_noise_is_in_the_units_of_y():
 
 def test_noise_of_each_outcome():
     each = np.linspace(0.5, 4.0, N)
-    fitted = standardised_gp("rbf").at(log_parameters("rbf", noise=False), X, Y, noise=each)
+    gp = standardised_gp("rbf", noise=0.0)  # there is no other noise
+    fitted = gp.at(log_parameters("rbf", noise=False), X, Y, noise=each)
     np.testing.assert_allclose(fitted.noise_variance, (each / Y.std()) ** 2, rtol=1e-6)
     kernel = reference.ConstantKernel(SIGNAL) * KERNELS["rbf"][2]
     regressor = GaussianProcessRegressor(
@@ -380,11 +381,11 @@ def test_noise_of_each_outcome():
     np.testing.assert_allclose(fitted.posterior(NEW).std, std, atol=1e-8)
 
 
-def test_noise_of_each_outcome_goes_before_the_one_for_all():
+def test_noise_of_each_outcome_adds_to_the_one_for_all():
     gp = standardised_gp("rbf", noise=3.0)
     theta = log_parameters("rbf", noise=False)
-    one = gp.at(theta, X, Y, noise=np.full(N, 1.0))
-    np.testing.assert_allclose(one.noise_variance, (1.0 / Y.std()) ** 2, rtol=1e-6)
+    one = gp.at(theta, X, Y, noise=np.full(N, 4.0))
+    np.testing.assert_allclose(one.noise_variance, (5.0 / Y.std()) ** 2, rtol=1e-6)
 
 
 def test_noise_passes_through_a_curved_output_map_by_its_slope():

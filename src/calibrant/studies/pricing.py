@@ -47,9 +47,11 @@ class Pricing:
         if self._prices is None:
             return None
         left = self.budget.left(study, but=trial.number)
-        # From 1 to 0 as the budget is spent (cost-cooling, Lee et al. 2020).
-        weight = float(np.clip(left / self.budget.most, 0.0, 1.0))
-        return self._prices.frugality(weight, left)
+        return self._prices.frugality(self.weight(left), left)
+
+    def weight(self, left: float) -> float:
+        """Return how much prices count: from 1 to 0 as the budget is spent (cost-cooling)."""
+        return float(np.clip(left / self.budget.most, 0.0, 1.0))
 
     def expected(self, x: FloatArray, space: Space) -> float | None:
         """Return what a point is expected to cost, if that is known."""

@@ -1,0 +1,100 @@
+"""Costs: evaluations differ in price by a factor of 30, prices are reported, and there is a budget.
+
+The logarithm of the price is linear in the coordinates, with weights drawn once per task: neither
+the cheap nor the dear side holds the minimum by design. The budget is that of twenty evaluations
+at random points. An evaluation that ends beyond the budget does not count, whoever asked for it.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+
+from calibrant import Budget, CalibratedSampler, set_cost
+from calibrant.studies.pricing import Pricing
+from calibrant.test_functions import Problem, branin, hartmann, levy, styblinski_tang
+
+LEARNING = {"levy 2": levy(2), "hartmann 3": hartmann(3)}  # the weight of prices was chosen on them
+JUDGED: dict[str, Problem] = {
+    "branin": branin(),
+    "hartmann 6": hartmann(6),
+    "styblinski-tang 3": styblinski_tang(3),
+}
+VARIANTS = ("per-cost", "calibrant", "without-costs")  # improvement per price, cooled, and alone
+SYSTEMS = ("calibrant", "without-costs", "optuna-tpe", "random")
+REPETITIONS = 20
+_LARGEST = 30.0  # price, where the smallest is 1
+_EVALUATIONS = 20  # at random points, that the budget pays for
+
+
+class PerCost(Pricing):
+    """Prices have all their weight until the end."""
+
+    def weight(self, left: float) -> float:
+        return 1.0
+
+
+def execute(system: str, name: str, seed: int) -> dict[str, Any]:
+    """Return the regret of a search at a half and at all of its budget."""
+    problem = {**LEARNING, **JUDGED}[name]
+    price, most = _prices(name, problem.dim)
+    sampler = _sampler(system, problem, seed, most)
+    study = optuna.create_study(sampler=sampler)
+    low, high = np.array(problem.box).T
+    spent, best, at_half, trials = 0.0, np.inf, np.inf, 0
+    began = time.process_time()
+    while spent < most:
+        trial = study.ask()
+        point = [trial.suggest_float(f"x{i}", *ends) for i, ends in enumerate(problem.box)]
+        value = float(problem(point))
+        paid = price((np.array(point) - low) / (high - low))
+        set_cost(trial, paid)
+        study.tell(trial, value)
+        spent += paid
+        trials += 1
+        if spent <= most:
+            best = min(best, value)
+        if spent <= 0.5 * most:
+            at_half = best
+    return {
+        "system": system,
+        "task": name,
+        "seed": seed,
+        "regret": best - problem.minimum,
+        "at_half": at_half - problem.minimum,
+        "trials": trials,
+        "seconds": round(time.process_time() - began, 2),
+    }
+
+
+def _prices(name: str, dim: int) -> tuple[Any, float]:
+    """Return the price of points of the unit cube, and the budget."""
+    rng = np.random.default_rng([len(name), *name.encode()])
+    weights = rng.dirichlet(np.ones(dim)) * np.log(_LARGEST)
+    turned = rng.random(dim) < 0.5  # dear at the lower end
+
+    def price(u: np.ndarray) -> float:
+        return float(np.exp(np.where(turned, 1.0 - u, u) @ weights))
+
+    mean = np.mean([price(u) for u in rng.random((4000, dim))])
+    return price, _EVALUATIONS * float(mean)
+
+
+def _sampler(system: str, problem: Problem, seed: int, most: float) -> BaseSampler:
+    if system == "random":
+        return RandomSampler(seed=seed)
+    if system == "optuna-tpe":
+        return TPESampler(seed=seed, n_startup_trials=5, multivariate=True)
+    space = problem.space()
+    if system == "without-costs":
+        return CalibratedSampler(search_space=space, seed=seed)
+    sampler = CalibratedSampler(search_space=space, seed=seed, budget=Budget(most))
+    if system == "per-cost":
+        sampler._pricing = PerCost(Budget(most))
+    return sampler
+
+
