@@ -18,12 +18,15 @@ from calibrant import Budget, CalibratedSampler, set_cost
 from calibrant.studies.pricing import Pricing
 from calibrant.test_functions import Problem, branin, hartmann, levy, styblinski_tang
 
-# The weight of prices was chosen on these. Of two of them the dear side holds the minimum.
+# The weight of prices was chosen on these. Of four of them the dear side holds the minimum, and of
+# two of these prices differ by a factor of 1,000.
 LEARNING = {
     "levy 2": levy(2),
     "hartmann 3": hartmann(3),
     "levy 2, dear": levy(2),
     "hartmann 3, dear": hartmann(3),
+    "levy 2, wide, dear": levy(2),
+    "hartmann 3, wide, dear": hartmann(3),
 }
 JUDGED: dict[str, Problem] = {
     "branin": branin(),
@@ -33,7 +36,7 @@ JUDGED: dict[str, Problem] = {
 VARIANTS = ("per-cost", "calibrant", "without-costs")  # improvement per price, cooled, and alone
 SYSTEMS = ("calibrant", "without-costs", "optuna-tpe", "random")
 REPETITIONS = 20
-_LARGEST = 30.0  # price, where the smallest is 1
+_LARGEST, _WIDEST = 30.0, 1000.0  # price, where the smallest is 1
 _EVALUATIONS = 20  # at random points, that the budget pays for
 
 
@@ -81,7 +84,8 @@ def _prices(name: str, problem: Problem) -> tuple[Any, float]:
     """Return the price of points of the unit cube, and the budget."""
     dim = problem.dim
     rng = np.random.default_rng([len(name), *name.encode()])
-    weights = rng.dirichlet(np.ones(dim)) * np.log(_LARGEST)
+    largest = _WIDEST if "wide" in name else _LARGEST
+    weights = rng.dirichlet(np.ones(dim)) * np.log(largest)
     turned = rng.random(dim) < 0.5  # dear at the lower end
     if name.endswith("dear"):
         low, high = np.array(problem.box).T

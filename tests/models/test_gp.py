@@ -592,7 +592,7 @@ def test_noise_that_is_known_is_the_same_for_low_and_high_outcomes():
     assert np.all(half < 3.0)
 
 
-def test_where_each_outcome_has_its_own_noise_others_have_the_middle_one():
+def test_one_outcome_that_is_very_noisy_does_not_make_others_noisy():
     X, noise = np.linspace(0.0, 1.0, 30)[:, None], np.full(30, 0.01)
     noise[7] = 5.0
     fitted = GaussianProcess(outputs="standardise").fit(X, np.sin(6.0 * X[:, 0]), noise=noise)

@@ -15,6 +15,7 @@ from calibrant.core.typing import FloatArray
 
 LEAST = 1e-10  # variance in the model's units; given noise of 0 is taken as this
 _SHARPNESS = 8  # power of correlations: noise is taken from the closest outcomes, not from all
+_NONE = 1e-3  # of the middle std: what is less noisy, or not at all, counts as this
 _ELSEWHERE = 1e-3  # weight of outcomes that are far away, where none is near
 
 
@@ -40,8 +41,8 @@ def filled(stds: FloatArray) -> FloatArray:
 def nearby(stds: FloatArray, correlations: FloatArray) -> FloatArray:
     """Return the std to expect at new points, from those known at others, (m,).
 
-    It is the root of a weighted mean of variances. Weights fall with the correlation that a model
-    sees between points.
+    It is a weighted geometric mean, as one outcome that is far noisier than the rest says little
+    about others. Weights fall with the correlation that a model sees between points.
 
     Args:
         stds: at n points, NaN where it is not known; at least one is.
@@ -51,9 +52,11 @@ def nearby(stds: FloatArray, correlations: FloatArray) -> FloatArray:
     closeness = np.maximum(correlations[:, known], 0.0)
     largest = closeness.max(axis=1, keepdims=True)
     weights = (closeness / np.where(largest > 0.0, largest, 1.0)) ** _SHARPNESS + _ELSEWHERE
-    unit = stds[known].max() or 1.0  # so that no square over- or underflows
-    variances = (stds[known] / unit) ** 2
-    return np.asarray(unit * np.sqrt(weights @ variances / weights.sum(axis=1)))
+    some = stds[known][stds[known] > 0.0]
+    if not some.size:
+        return np.zeros(correlations.shape[0])
+    logs = np.log(np.maximum(stds[known], max(_NONE * np.median(some), np.finfo(float).tiny)))
+    return np.asarray(np.exp(weights @ logs / weights.sum(axis=1)))
 
 
 def in_model_units(std: FloatArray | float, slope: FloatArray) -> FloatArray:
