@@ -33,18 +33,18 @@ JUDGED: dict[str, Problem] = {
     "hartmann 6": hartmann(6),
     "styblinski-tang 3": styblinski_tang(3),
 }
-VARIANTS = ("per-cost", "calibrant", "without-costs")  # improvement per price, cooled, and alone
+VARIANTS = ("calibrant", "cooled", "without-costs")  # improvement per price, cooled, and alone
 SYSTEMS = ("calibrant", "without-costs", "optuna-tpe", "random")
 REPETITIONS = 20
 _LARGEST, _WIDEST = 30.0, 1000.0  # price, where the smallest is 1
 _EVALUATIONS = 20  # at random points, that the budget pays for
 
 
-class PerCost(Pricing):
-    """Prices have all their weight until the end."""
+class Cooled(Pricing):
+    """The weight of prices falls from 1 to 0 as the budget is spent (Lee et al. 2020)."""
 
     def weight(self, left: float) -> float:
-        return 1.0
+        return float(np.clip(left / self.budget.most, 0.0, 1.0))
 
 
 def execute(system: str, name: str, seed: int) -> dict[str, Any]:
@@ -107,8 +107,8 @@ def _sampler(system: str, problem: Problem, seed: int, most: float) -> BaseSampl
     if system == "without-costs":
         return CalibratedSampler(search_space=space, seed=seed)
     sampler = CalibratedSampler(search_space=space, seed=seed, budget=Budget(most))
-    if system == "per-cost":
-        sampler._pricing = PerCost(Budget(most))
+    if system == "cooled":
+        sampler._pricing = Cooled(Budget(most))
     return sampler
 
 

@@ -1,10 +1,10 @@
 """What evaluations cost, as a model of their prices, and how a search weighs that.
 
 The model is a Gaussian process of the logarithm: prices are positive, differ by factors, and those
-of parameters multiply. A point is worth its expected improvement per expected price, to a power
-that falls from 1 to 0 as the budget is spent (cost-cooling, Lee et al. 2020): cheap points first,
-while little is known, and at the end whatever is best. Plain improvement per price stays where
-things are cheap, even if nothing is to be found there (benchmarks/problems).
+of parameters multiply. A point is worth its expected improvement per expected price. To let the
+weight of prices fall as the budget is spent (cost-cooling, Lee et al. 2020) guards against staying
+where things are cheap and nothing is to be found; in searches of ours it lost, also where the dear
+side holds the minimum (benchmarks/problems).
 """
 
 from __future__ import annotations

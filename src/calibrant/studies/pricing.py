@@ -50,8 +50,8 @@ class Pricing:
         return self._prices.frugality(self.weight(left), left)
 
     def weight(self, left: float) -> float:
-        """Return how much prices count: from 1 to 0 as the budget is spent (cost-cooling)."""
-        return float(np.clip(left / self.budget.most, 0.0, 1.0))
+        """Return how much prices count: improvement is divided by their power."""
+        return 1.0  # to the end; less towards it was no better (benchmarks/problems)
 
     def expected(self, x: FloatArray, space: Space) -> float | None:
         """Return what a point is expected to cost, if that is known."""

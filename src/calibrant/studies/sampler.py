@@ -91,7 +91,7 @@ class CalibratedSampler(BaseSampler):
         seed: of all random choices. A search that is stopped and resumed goes on with the random
             numbers that it would have drawn.
         budget: of what trials cost, where they differ: improvement is then weighed against the
-            price, most at the beginning. Give it as a callback too, to stop when it is spent.
+            price. Give it as a callback too, to stop when it is spent.
     """
 
     def __init__(
