@@ -1,4 +1,4 @@
-"""Tune a classifier whose trials differ in price, within a budget, and know how noisy each score is.
+"""Tune a classifier within a budget: trials differ in price, and say how noisy they are.
 
 pip install '.[sklearn]' && python examples/within_a_budget.py
 """

@@ -1,8 +1,9 @@
 """Costs: evaluations differ in price by a factor of 30, prices are reported, and there is a budget.
 
 The logarithm of the price is linear in the coordinates, with weights drawn once per task: unless a
-task says so, neither the cheap nor the dear side holds the minimum by design. The budget is that of twenty evaluations
-at random points. An evaluation that ends beyond the budget does not count, whoever asked for it.
+task says so, neither the cheap nor the dear side holds the minimum by design. The budget is that
+of twenty evaluations at random points. An evaluation that ends beyond it does not count, whoever
+asked for it.
 """
 
 from __future__ import annotations
@@ -110,5 +111,3 @@ def _sampler(system: str, problem: Problem, seed: int, most: float) -> BaseSampl
     if system == "cooled":
         sampler._pricing = Cooled(Budget(most))
     return sampler
-
-

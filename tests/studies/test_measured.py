@@ -30,7 +30,6 @@ def test_an_objective_may_return_a_value_and_its_std(tmp_path):
     study = calibrant.minimize(lambda p: (p["x"], {"std": 0.2}), SPACE, 5, storage=url, seed=0)
     study = calibrant.minimize(lambda p: p["x"], SPACE, 6, storage=url, seed=0)
     np.testing.assert_array_equal(history(study).stds[:, 0], [0.1] * 3 + [0.2] * 2 + [np.nan])
-    study = calibrant.minimize(lambda p: (p["x"], 0.1), SPACE, 8, storage=url, seed=0)
     assert calibrant.forecast(study, {"x": 0.5}).interval(0.8)[0] < 0.6
 
 
