@@ -1,1 +1,1 @@
-"""Problems as people have them, one file per kind: its tasks, its systems, and one run of one."""
+"""Problems as people have them, against what users would take instead; one file per kind."""

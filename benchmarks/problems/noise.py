@@ -13,7 +13,7 @@ best evaluation of Optuna's samplers, which recommend nothing else.
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,35 +21,24 @@ import optuna
 from optuna.samplers import BaseSampler, GPSampler, RandomSampler
 
 import calibrant
+from benchmarks.problems.kinds import FIRST, Kind
 from calibrant.test_functions import Problem, branin, hartmann
 
-LEARNING: dict[str, Problem] = {}
-VARIANTS: tuple[str, ...] = ()
-JUDGED: dict[str, Problem] = {"branin": branin(), "hartmann 3": hartmann(3)}
-SYSTEMS = ("calibrant", "without-stds", "botorch", "optuna-gp", "random")
-REPETITIONS = 20
+PROBLEMS: dict[str, Problem] = {"branin": branin(), "hartmann 3": hartmann(3)}
 _TRIALS = 20
-_FIRST = 5  # points at random, the same whatever the system
 _STDS = (0.05, 0.5)  # of the noise, as shares of the std of the function over the space
 
 
-def execute(system: str, name: str, seed: int) -> dict[str, Any]:
-    """Return the regret of the setting that a system ends with."""
-    problem = JUDGED[name]
+def play(system: str, name: str, seed: int) -> dict[str, Any]:
+    """Return the true value of the setting that a system ends with."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    problem = PROBLEMS[name]
     measure = _Measurements(name, problem, seed)
-    began = time.process_time()
     if system == "botorch":
         chosen = _by_botorch(problem, measure, seed)
     else:
         chosen = _by_optuna(system, problem, measure, seed)
-    return {
-        "system": system,
-        "task": name,
-        "seed": seed,
-        "regret": float(problem.on_cube(chosen)) - problem.minimum,
-        "spread": measure.spread,
-        "seconds": round(time.process_time() - began, 2),
-    }
+    return {"values": [float(problem.on_cube(chosen))]}
 
 
 class _Measurements:
@@ -62,7 +51,7 @@ class _Measurements:
         self._turned = rng.random(problem.dim) < 0.5
         self.spread = float(problem.on_cube(rng.random((4000, problem.dim))).std())
         self._luck = np.random.default_rng([seed, 1]).standard_normal(_TRIALS)
-        self.first = np.random.default_rng([seed, 2]).random((_FIRST, problem.dim))
+        self.first = np.random.default_rng([seed, 2]).random((FIRST, problem.dim))
         self._made = 0
 
     def __call__(self, u: np.ndarray) -> tuple[float, float]:
@@ -77,7 +66,7 @@ def _by_optuna(system: str, problem: Problem, measure: _Measurements, seed: int)
     names = [f"u{i}" for i in range(problem.dim)]
     sampler: BaseSampler = {
         "random": lambda: RandomSampler(seed=seed),
-        "optuna-gp": lambda: GPSampler(seed=seed, n_startup_trials=_FIRST),
+        "optuna-gp": lambda: GPSampler(seed=seed, n_startup_trials=FIRST),
     }.get(system, lambda: calibrant.CalibratedSampler(seed=seed))()
     study = optuna.create_study(sampler=sampler)
     for u in measure.first:
@@ -121,3 +110,25 @@ def _by_botorch(problem: Problem, measure: _Measurements, seed: int) -> np.ndarr
         x, _ = optimize_acqf(criterion, bounds, q=1, num_restarts=4, raw_samples=128)
         X.append(x[0].detach())
         told.append(measure(X[-1].numpy()))
+
+
+def scales() -> dict[str, tuple[float, float]]:
+    """Return the minimum of each task, and the mean of random points."""
+    rng = np.random.default_rng(0)
+    return {
+        name: (problem.minimum, float(problem.on_cube(rng.random((4000, problem.dim))).mean()))
+        for name, problem in PROBLEMS.items()
+    }
+
+
+KIND = Kind(
+    "noise",
+    "Noise known of each measurement",
+    (__doc__ or "").strip(),
+    {
+        system: partial(play, system)
+        for system in ("calibrant", "without-stds", "botorch", "optuna-gp", "random")
+    },
+    scales,
+    _TRIALS,
+)

@@ -1,73 +1,69 @@
-"""Run what is missing of the problems: python -m benchmarks.problems.run costs noise
+"""Run what is missing of the problems, and keep each result as it comes.
 
-Results are JSON lines, one per run; a run that is in them is not repeated.
+    python -m benchmarks.problems.run [--kinds noise] [--systems calibrant random] [--jobs 2]
+
+A system whose library is not installed here is left out; its stored results stay.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import warnings
-from collections.abc import Iterator
-from functools import partial
-from importlib import import_module
+import importlib.util
+import time
 from pathlib import Path
 from typing import Any
 
-import optuna
-
 from benchmarks.kit.lines import append, read_lines
 from benchmarks.kit.running import commit, run_missing
+from benchmarks.problems import costs, noise
+from benchmarks.problems.kinds import REPETITIONS, Kind
 
-KINDS = ("noise", "costs")
 FOLDER = Path(__file__).parent / "results"
-LEARNING_REPETITIONS = 8
+KINDS: dict[str, Kind] = {kind.KIND.name: kind.KIND for kind in (noise, costs)}
+NEEDS = {"botorch": "botorch", "optuna-gp": "torch"}  # modules
 
-Run = tuple[str, str, str, int]  # kind, system, task, seed
-
-
-def results(kind: str) -> dict[tuple[str, str, int], dict[str, Any]]:
-    found = read_lines(FOLDER / f"{kind}.jsonl")
-    return {(r["system"], r["task"], r["seed"]): r for r in found}
+Run = tuple[str, str, int]  # system, task, seed
 
 
-def planned(kind: str) -> Iterator[tuple[str, str, int]]:
-    """Yield the system, the task and the seed of all runs of a kind, the learning tasks' first."""
-    problem = import_module(f"benchmarks.problems.{kind}")
-    for seed in range(LEARNING_REPETITIONS):
-        for task in problem.LEARNING:
-            for system in problem.VARIANTS:
-                yield system, task, seed
-    for seed in range(problem.REPETITIONS):
-        for task in problem.JUDGED:
-            for system in problem.SYSTEMS:
-                yield system, task, seed
+def results(kind: str) -> dict[Run, dict[str, Any]]:
+    known = read_lines(FOLDER / f"{kind}.jsonl")
+    return {(record["system"], record["task"], record["seed"]): record for record in known}
 
 
-def execute(kind: str, system: str, task: str, seed: int) -> dict[str, Any]:
-    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
-    warnings.simplefilter("ignore")  # that something is experimental
-    done = import_module(f"benchmarks.problems.{kind}").execute(system, task, seed)
-    return {**done, "commit": commit()}
+def execute(kind: str, system: str, task: str, seed: int) -> tuple[str, dict[str, Any]]:
+    began = time.process_time()
+    found = KINDS[kind].systems[system](task, seed)
+    seconds = round(time.process_time() - began, 2)
+    return kind, {
+        "system": system, "task": task, "seed": seed,
+        **found, "seconds": seconds, "commit": commit(),
+    }  # fmt: skip
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Run what is missing.")
-    parser.add_argument("kinds", nargs="*", default=list(KINDS))
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--systems", nargs="*", help="these alone, such as those installed here")
-    parser.add_argument("--tasks", nargs="*", help="these alone")
-    given = parser.parse_args()
-    for kind in given.kinds:
-        done = results(kind)
-        missing = [
-            (kind, *run)
-            for run in planned(kind)
-            if run not in done
-            and (given.systems is None or run[0] in given.systems)
-            and (given.tasks is None or run[1] in given.tasks)
-        ]
-        run_missing(execute, missing, partial(append, FOLDER / f"{kind}.jsonl"), given.jobs)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--systems", nargs="+")
+    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
+    parser.add_argument("--jobs", type=int)
+    chosen = parser.parse_args()
+    missing = []
+    for seed in range(chosen.repetitions):
+        for name in chosen.kinds:
+            known = results(name)
+            for system in KINDS[name].systems:
+                installed = importlib.util.find_spec(NEEDS.get(system, "numpy")) is not None
+                if not installed or (chosen.systems and system not in chosen.systems):
+                    continue
+                tasks = KINDS[name].scales()
+                missing += [
+                    (name, system, task, seed)
+                    for task in tasks
+                    if (system, task, seed) not in known
+                ]
+    run_missing(
+        execute, missing, lambda pair: append(FOLDER / f"{pair[0]}.jsonl", pair[1]), chosen.jobs
+    )
 
 
 if __name__ == "__main__":
