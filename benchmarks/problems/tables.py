@@ -2,72 +2,88 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.kit.lines import read_lines
 from benchmarks.kit.statistics import paired_p
 from benchmarks.kit.words import markdown_table, number, p_value
+from benchmarks.problems.costs import LEARNED, LEARNING
+from benchmarks.problems.kinds import Kind, regrets
 from benchmarks.problems.run import KINDS, results
 
 PAGE = Path(__file__).parent / "README.md"
 
 HEAD = """# Problems as people have them
 
-Each kind of problem has a file here: its tasks, its systems and what counts. Written by `python -m benchmarks.problems.tables` from the results in `results/`; `python -m benchmarks.problems.run noise costs` runs what is missing of them.
+Each kind of problem has a file here: its tasks, its systems and what counts. `python -m benchmarks.problems.run` runs what is missing of the results in `results/`, and `python -m benchmarks.problems.tables` writes this page from them.
 
-Cells are median regrets over repetitions: how far the true value is from the minimum. All systems get the same seeds and, where there is noise, the same luck. "Won" counts repetitions in which calibrant ended lower than the other system, over all tasks; p-values are those of Wilcoxon's signed-rank test on the logarithms of paired regrets.
+Cells are median regrets: 0 is the minimum, 1 the mean of random points. "Won" and "lost" count the pairs of runs, same task and same seed, in which calibrant ended lower or higher than the other system. p-values are those of Wilcoxon's signed-rank test on the logarithms of paired regrets, uncorrected. A system that has not been run is left out.
 """
-
-TITLES = {
-    "noise": "Noise known of each measurement",
-    "costs": "Evaluations that differ in price",
-}
 
 
 def main() -> None:
-    parts = [HEAD, *(_section(kind) for kind in KINDS)]
+    parts = [HEAD, *(_section(kind) for kind in KINDS.values()), _learned()]
     PAGE.write_text("\n".join(parts))
 
 
-def _section(kind: str) -> str:
-    problem = import_module(f"benchmarks.problems.{kind}")
-    about = (problem.__doc__ or "").strip()
-    parts = [f"## {TITLES[kind]}\n", f"```text\n{about}\n```\n"]
-    if problem.LEARNING:
-        parts += ["On the tasks that a choice was made on:\n"]
-        parts += [_table(kind, tuple(problem.LEARNING), problem.VARIANTS), ""]
-        parts += ["On tasks that had no part in it:\n"]
-    parts += [_table(kind, tuple(problem.JUDGED), problem.SYSTEMS), ""]
-    return "\n".join(parts)
-
-
-def _table(kind: str, tasks: tuple[str, ...], systems: tuple[str, ...]) -> str:
-    """Return median regrets by system and task, and how calibrant fared against each."""
-    done = results(kind)
-    head = ["system", *tasks, "runs", "won", "lost", "p"]
+def _section(kind: Kind) -> str:
+    scales = kind.scales()
+    ended = {
+        (system, task, seed): float(regrets(record["values"], *scales[task])[-1])
+        for (system, task, seed), record in results(kind.name).items()
+    }
     rows = []
-    for system in systems:
-        medians = []
-        for task in tasks:
-            found = [r["regret"] for (s, t, _), r in done.items() if (s, t) == (system, task)]
-            medians.append(number(float(np.median(found)), 4) if found else "–")
-        pairs = [
-            (done["calibrant", task, seed]["regret"], done[system, task, seed]["regret"])
-            for task in tasks
-            for seed in range(100)
-            if (system, task, seed) in done and ("calibrant", task, seed) in done
-        ]
-        runs = sum(s == system and t in tasks for s, t, _ in done)
-        if system == "calibrant" or not pairs:
-            rows.append([system, *medians, str(runs), "", "", ""])
+    for system in kind.systems:
+        own = {run: regret for run, regret in ended.items() if run[0] == system}
+        if not own:
             continue
-        ours, theirs = np.log(np.maximum(np.array(pairs), 1e-12)).T
-        p = p_value(paired_p(ours, theirs))
-        won, lost = int(np.sum(ours < theirs)), int(np.sum(ours > theirs))
-        rows.append([system, *medians, str(runs), str(won), str(lost), p])
-    return markdown_table(head, rows)
+        medians = [_median([r for run, r in own.items() if run[1] == task]) for task in scales]
+        rows.append([system, *medians, str(len(own)), *_against(ended, system)])
+    head = ["system", *scales, "runs", "won", "lost", "p"]
+    about = f"```text\n{kind.text}\n```"
+    return f"## {kind.title}\n\n{about}\n\n{markdown_table(head, rows)}\n"
+
+
+def _median(found: list[float]) -> str:
+    return number(float(np.median(found)), 4) if found else "–"
+
+
+def _against(ended: dict[tuple[str, str, int], float], system: str) -> list[str]:
+    """Return how many pairs calibrant won and lost, and the p-value of that."""
+    pairs = [
+        (regret, ended[system, task, seed])
+        for (who, task, seed), regret in ended.items()
+        if who == "calibrant" and (system, task, seed) in ended
+    ]
+    if system == "calibrant" or not pairs:
+        return ["", "", ""]
+    ours, theirs = np.log(np.maximum(np.array(pairs), 1e-12)).T
+    won, lost = int(np.sum(ours < theirs)), int(np.sum(ours > theirs))
+    return [str(won), str(lost), p_value(paired_p(ours, theirs))]
+
+
+def _learned() -> str:
+    """Return what the weight of prices was chosen on."""
+    found = {(r["system"], r["task"], r["seed"]): r["regret"] for r in read_lines(LEARNED)}
+    rows = []
+    for task in LEARNING:
+        seeds = [seed for who, name, seed in found if (who, name) == ("cooled", task)]
+        ours, cooled = (
+            np.log([found[who, task, seed] for seed in seeds]) for who in ("calibrant", "cooled")
+        )
+        means = [number(float(np.exp(np.mean(logs))), 5) for logs in (ours, cooled)]
+        rows.append(
+            [task, *means, str(int(np.sum(ours < cooled))), str(int(np.sum(ours > cooled)))]
+        )
+    table = markdown_table(["task", "calibrant", "cooled", "won", "lost"], rows)
+    return f"""### How the weight of prices was chosen
+
+Improvement is divided by the price to a power. On tasks of their own (`python -m benchmarks.problems.costs`), that power was 1 to the end ("calibrant"), or fell from 1 to 0 as the budget was spent ("cooled"; Lee et al. 2020). Cells are geometric means of regrets, in the units of each task; "dear" has its minimum where prices are high, and "wide" prices that differ by a factor of 1,000. The difference is no more than a hint; the simpler rule was taken.
+
+{table}
+"""
 
 
 if __name__ == "__main__":
