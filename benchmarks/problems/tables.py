@@ -19,7 +19,7 @@ HEAD = """# Problems as people have them
 
 Each kind of problem has a file here: its tasks, its systems and what counts. `python -m benchmarks.problems.run` runs what is missing of the results in `results/`, and `python -m benchmarks.problems.tables` writes this page from them.
 
-Cells are median regrets: 0 is the minimum, 1 the mean of random points. "Won" and "lost" count the pairs of runs, same task and same seed, in which calibrant ended lower or higher than the other system. p-values are those of Wilcoxon's signed-rank test on the logarithms of paired regrets, uncorrected. A system that has not been run is left out.
+Cells are median regrets: 0 is the minimum, 1 the mean of random points. "Won" and "lost" count the pairs of runs, same task and same seed, in which calibrant ended lower or higher than the other system. p-values are those of Wilcoxon's signed-rank test on the logarithms of paired regrets, uncorrected. A system that has not been run is left out. Twenty repetitions of each task are planned; "runs" says how many are there, and fewer decide nothing.
 """
 
 

@@ -3,8 +3,8 @@
 The model is a Gaussian process of the logarithm: prices are positive, differ by factors, and those
 of parameters multiply. A point is worth its expected improvement per expected price. To let the
 weight of prices fall as the budget is spent (cost-cooling, Lee et al. 2020) guards against staying
-where things are cheap and nothing is to be found; in searches of ours it lost, also where the dear
-side holds the minimum (benchmarks/problems).
+where things are cheap and nothing is to be found; in searches of ours it did no better, also where
+the dear side holds the minimum (benchmarks/problems).
 """
 
 from __future__ import annotations
