@@ -44,7 +44,13 @@ class Refitted(CalibrationSet):
     """A calibration set with refits, as the paper has it; ``refit`` says nothing here."""
 
     def scores(
-        self, model: Model, fitted: FittedModel, X: FloatArray, y: FloatArray, online: ScoreLog
+        self,
+        model: Model,
+        fitted: FittedModel,
+        X: FloatArray,
+        y: FloatArray,
+        online: ScoreLog,
+        noise: FloatArray | None = None,
     ) -> ScoreLog:
         if self.splits == "time-series":
             return ScoreLog(

@@ -75,6 +75,7 @@ _HOMES = {
     "suggest": "decisions",
     "report": "reporting",
     # studies
+    "Budget": "studies",
     "CalibratedSampler": "studies",
     "FrontReview": "studies",
     "Review": "studies",
@@ -83,6 +84,8 @@ _HOMES = {
     "minimize": "studies",
     "open_storage": "studies",
     "review_front": "studies",
+    "set_cost": "studies",
+    "set_std": "studies",
 }
 _MODULES = {
     "acquisition": "acquisition",
@@ -141,6 +144,7 @@ if TYPE_CHECKING:  # the same table for type checkers; a test holds the two toge
     from calibrant.recalibration import recalibrator_from_dict as recalibrator_from_dict
     from calibrant.reporting import report as report
     from calibrant.search import Optimizer as Optimizer
+    from calibrant.studies import Budget as Budget
     from calibrant.studies import CalibratedSampler as CalibratedSampler
     from calibrant.studies import FrontReview as FrontReview
     from calibrant.studies import Review as Review
@@ -149,6 +153,8 @@ if TYPE_CHECKING:  # the same table for type checkers; a test holds the two toge
     from calibrant.studies import minimize as minimize
     from calibrant.studies import open_storage as open_storage
     from calibrant.studies import review_front as review_front
+    from calibrant.studies import set_cost as set_cost
+    from calibrant.studies import set_std as set_std
 
 
 def __getattr__(name: str) -> Any:

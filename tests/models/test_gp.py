@@ -369,7 +369,8 @@ def test_fixed_noise_is_in_the_units_of_y():
 
 def test_noise_of_each_outcome():
     each = np.linspace(0.5, 4.0, N)
-    fitted = standardised_gp("rbf").at(log_parameters("rbf", noise=False), X, Y, noise=each)
+    gp = standardised_gp("rbf", noise=0.0)  # there is no other noise
+    fitted = gp.at(log_parameters("rbf", noise=False), X, Y, noise=each)
     np.testing.assert_allclose(fitted.noise_variance, (each / Y.std()) ** 2, rtol=1e-6)
     kernel = reference.ConstantKernel(SIGNAL) * KERNELS["rbf"][2]
     regressor = GaussianProcessRegressor(
@@ -380,11 +381,11 @@ def test_noise_of_each_outcome():
     np.testing.assert_allclose(fitted.posterior(NEW).std, std, atol=1e-8)
 
 
-def test_noise_of_each_outcome_goes_before_the_one_for_all():
+def test_noise_of_each_outcome_adds_to_the_one_for_all():
     gp = standardised_gp("rbf", noise=3.0)
     theta = log_parameters("rbf", noise=False)
-    one = gp.at(theta, X, Y, noise=np.full(N, 1.0))
-    np.testing.assert_allclose(one.noise_variance, (1.0 / Y.std()) ** 2, rtol=1e-6)
+    one = gp.at(theta, X, Y, noise=np.full(N, 4.0))
+    np.testing.assert_allclose(one.noise_variance, (5.0 / Y.std()) ** 2, rtol=1e-6)
 
 
 def test_noise_passes_through_a_curved_output_map_by_its_slope():
@@ -591,7 +592,7 @@ def test_noise_that_is_known_is_the_same_for_low_and_high_outcomes():
     assert np.all(half < 3.0)
 
 
-def test_where_each_outcome_has_its_own_noise_others_have_the_middle_one():
+def test_one_outcome_that_is_very_noisy_does_not_make_others_noisy():
     X, noise = np.linspace(0.0, 1.0, 30)[:, None], np.full(30, 0.01)
     noise[7] = 5.0
     fitted = GaussianProcess(outputs="standardise").fit(X, np.sin(6.0 * X[:, 0]), noise=noise)

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from calibrant.core.words import duration, interval, number, resolved
 from calibrant.studies.archive import INTERRUPTED
+from calibrant.studies.budget import Budget
 from calibrant.studies.records import best_so_far
 from calibrant.studies.runner import ERROR_KEY, Listener, evaluated
 from calibrant.studies.shown import interval_shown
@@ -27,7 +28,9 @@ _ENOUGH = 3  # trials that must have ended before the time left is estimated
 
 
 @contextmanager
-def live_table(study: Study, n_trials: int, console: Console, jobs: int = 1) -> Iterator[Listener]:
+def live_table(
+    study: Study, n_trials: int, console: Console, jobs: int = 1, budget: Budget | None = None
+) -> Iterator[Listener]:
     """Show a study while it runs; without a terminal, print one line per trial."""
     bar = Progress(
         BarColumn(bar_width=None),
@@ -39,7 +42,7 @@ def live_table(study: Study, n_trials: int, console: Console, jobs: int = 1) -> 
     )
     task = bar.add_task("", total=n_trials, completed=evaluated(study), left="")
     if not console.is_terminal:
-        yield lambda study, trial: console.print(_line(study, trial), soft_wrap=True)
+        yield lambda study, trial: console.print(_line(study, trial, budget), soft_wrap=True)
         return
 
     latest: tuple[Table | Text, ...] = ()
@@ -55,6 +58,11 @@ def live_table(study: Study, n_trials: int, console: Console, jobs: int = 1) -> 
 
     def update(study: Study, trial: FrozenTrial) -> None:
         done = evaluated(study)
+        if budget is not None:
+            spent = min(1.0, budget.spent(study) / budget.most)
+            bar.update(task, total=max(done, round(done / max(spent, 1e-9))), completed=done)
+            bar.update(task, left=budget.words(study))
+            return
         left = time_left(study.get_trials(deepcopy=False), n_trials - done, jobs)
         words = "" if math.isnan(left) else f"about {duration(left)} left"
         bar.update(task, completed=done, left=words)
@@ -97,9 +105,11 @@ def _picture(study: Study, width: int) -> tuple[Table, Text]:
     return table, Text(f"{words}: {settings_words(best.params)}", style="bold")
 
 
-def _line(study: Study, trial: FrozenTrial) -> str:
+def _line(study: Study, trial: FrozenTrial, budget: Budget | None = None) -> str:
     best = best_so_far(study)
-    so_far = "" if best is None else f" (best {number(best.value or 0.0, 6)})"
+    said = [] if best is None else [f"best {number(best.value or 0.0, 6)}"]
+    said += [] if budget is None else [budget.words(study)]
+    so_far = f" ({'; '.join(said)})" if said else ""
     words = outcome_words(study, trial)
     return f"trial {trial.number}: {words}{so_far}  {settings_words(trial.params)}"
 

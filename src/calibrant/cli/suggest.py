@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,12 +26,14 @@ from calibrant.core.words import count, number
 from calibrant.decisions.suggest import Proposal
 from calibrant.decisions.suggest import suggest as next_settings
 from calibrant.evaluation.verdict import verdict
+from calibrant.studies.measured import STD
 from calibrant.studies.optuna_private import contains
 from calibrant.studies.runner import quiet_optuna
 from calibrant.studies.shown import COVERAGE
 from calibrant.studies.space_text import describe, parse_parameter, parse_space
 
 LOW, HIGH = "low80", "high80"  # the columns of forecasts
+_PLUS_MINUS = re.compile(r"(.+?)\s*(?:±|\+/?-)\s*(.+)")
 _FAILED = {"failed", "fail", "error", "x"}  # how a person writes that there is no outcome
 
 
@@ -51,6 +54,13 @@ def suggest(
     value: Annotated[str, typer.Option(help="The column of the outcome.")] = "value",
     maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better.")] = False,
     seed: Annotated[int | None, typer.Option(help="Seed of all random choices.")] = None,
+    std: Annotated[
+        str | None,
+        typer.Option(
+            help="The column of the standard deviation of an outcome's noise, where it is known; "
+            "by default `std`, if there is one. An outcome may also be written as `0.83 ± 0.02`."
+        ),
+    ] = None,
 ) -> None:
     """Add the next experiments to a table: fill in what comes out, and run the same again.
 
@@ -65,7 +75,9 @@ def suggest(
         for doubt in doubts:
             say(f"Note: {doubt.message}", "yellow")
         table = read_table(data) if data.exists() else Table([*space, value, LOW, HIGH, "note"])
-        study = study_of(table, space, value, maximize, str(data))
+        if std is None and "std" in table.header and "std" not in space:
+            std = "std"
+        study = study_of(table, space, value, maximize, str(data), std)
         _print_so_far(study, table, value)
         waiting = len(study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)))
         if waiting >= n:
@@ -83,17 +95,23 @@ def suggest(
 
 
 def study_of(
-    table: Table, space: Mapping[str, BaseDistribution], value: str, maximize: bool, path: str
+    table: Table,
+    space: Mapping[str, BaseDistribution],
+    value: str,
+    maximize: bool,
+    path: str,
+    std: str | None = None,
 ) -> Study:
     """Return the experiments of a table as a study: measured, failed, or still to be done."""
-    missing = [name for name in (*space, value) if name not in table.header]
+    needed = (*space, value) if std is None else (*space, value, std)
+    missing = [name for name in needed if name not in table.header]
     if missing:
         raise ValueError(
             f"{path} must have a column `{missing[0]}`, but its columns are "
             f"{', '.join(table.header)}."
         )
     trials = [
-        _trial(table, row, space, value, f"{path}, line {line}")
+        _trial(table, row, space, value, f"{path}, line {line}", std)
         for row, line in zip(table.rows, table.lines, strict=True)
     ]
     with quiet_optuna():
@@ -108,6 +126,7 @@ def _trial(
     space: Mapping[str, BaseDistribution],
     value: str,
     where: str,
+    std: str | None,
 ) -> FrozenTrial:
     params = {name: _setting(table, row[name], name, d, where) for name, d in space.items()}
     outcome = row[value].strip()
@@ -116,6 +135,9 @@ def _trial(
         return optuna.create_trial(state=TrialState.RUNNING, **common)
     if outcome.lower() in _FAILED:
         return optuna.create_trial(state=TrialState.FAIL, **common)
+    noise = "" if std is None else row[std].strip()
+    if pair := _PLUS_MINUS.fullmatch(outcome):
+        outcome, noise = pair[1], noise or pair[2]
     try:
         # Beyond what can be measured: its limit is all that is known, and counts as the outcome.
         known = table.number(outcome.lstrip("<>≤≥ "))
@@ -126,7 +148,22 @@ def _trial(
             f"{where}: `{value}` must be a number, `failed`, or empty while it is not known, but "
             f"got {outcome!r}."
         )
-    return optuna.create_trial(value=known, **common)
+    told = {} if not noise else {STD: _std(table, noise, std or value, where)}
+    return optuna.create_trial(value=known, user_attrs=told, **common)
+
+
+def _std(table: Table, cell: str, column: str, where: str) -> float:
+    """Return a cell as the std of an outcome."""
+    try:
+        found = table.number(cell)
+    except ValueError:
+        found = math.nan
+    if not (math.isfinite(found) and found >= 0.0):
+        raise ValueError(
+            f"{where}: the std in `{column}` must be a number of at least 0, or empty where it is "
+            f"not known, but got {cell!r}."
+        )
+    return found
 
 
 def _setting(table: Table, cell: str, name: str, distribution: BaseDistribution, where: str) -> Any:

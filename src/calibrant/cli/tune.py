@@ -25,9 +25,10 @@ from calibrant.core.words import number
 from calibrant.decisions import StopWhen
 from calibrant.decisions.outlook import TRIALS
 from calibrant.reporting import report as write_report
+from calibrant.studies.budget import Budget
 from calibrant.studies.job import record_run, same_job
 from calibrant.studies.limits import parse_limits
-from calibrant.studies.minimize import open_study, tune_command
+from calibrant.studies.minimize import most_trials, open_study, tune_command
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.runner import Listener, both, evaluated
 from calibrant.studies.sharing import Plan, announce
@@ -54,7 +55,13 @@ def tune(
             "act=relu,tanh",
         ),
     ],
-    trials: Annotated[int, typer.Option(help="Total evaluations of the study.")] = 50,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            help="Total evaluations of the study; by default 50 or, with --budget, as many as that "
+            "allows."
+        ),
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Programs to run at the same time.")] = 1,
     workers: Annotated[
         int,
@@ -96,6 +103,24 @@ def tune(
         float | None,
         typer.Option(help="Try only settings that keep to all limits with this probability."),
     ] = None,
+    json_std_field: Annotated[
+        str | None,
+        typer.Option(
+            help="The field of the JSON with the standard deviation of the result's noise. Without "
+            "JSON, print `0.83 ± 0.02` or `0.83 +- 0.02`."
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="What all evaluations may take together, as 90s, 30m or 2h; or what they may cost "
+            "in the unit of --cost-field."
+        ),
+    ] = None,
+    cost_field: Annotated[
+        str | None,
+        typer.Option(help="The field of the JSON that says what the evaluation has cost."),
+    ] = None,
     trial_timeout: Annotated[
         float | None, typer.Option(help="Seconds after which an evaluation counts as failed.")
     ] = None,
@@ -133,8 +158,11 @@ def tune(
     try:
         limits = parse_limits(limit or [])
         command = Command(
-            program, json_field, result_file, trial_timeout, result_regex, logs, limits
-        )
+            program, json_field, result_file, trial_timeout, result_regex, logs, limits,
+            json_std_field, cost_field,
+        )  # fmt: skip
+        purse = _purse(budget, cost_field)
+        total = most_trials(trials, purse)
         if min_feasible is not None and not limits:
             raise ValueError("--min-feasible is about limits: give these too, as --limit memory=8.")
         with warnings.catch_warnings(record=True) as doubts:
@@ -147,8 +175,9 @@ def tune(
             raise ValueError(f"{logs} is a file; give the folder to keep logs in.")
         direction = "maximize" if maximize else "minimize"
         study = open_study(
-            space, storage, study_name, direction, seed=seed, min_feasible=min_feasible
-        )
+            space, storage, study_name, direction, seed=seed, min_feasible=min_feasible,
+            budget=purse,
+        )  # fmt: skip
         how_read = [json_field, result_file, *([result_regex] if result_regex else [])]
         same_job(study, parameters=sorted(space), program=program, result=how_read, limits=limits)
         options = {
@@ -157,37 +186,43 @@ def tune(
             "--storage": hidden(storage), "--study-name": study_name,
             "--maximize": maximize, "--json-field": json_field, "--result-regex": result_regex,
             "--result-file": result_file, "--limit": limit, "--min-feasible": min_feasible,
+            "--json-std-field": json_std_field, "--cost-field": cost_field,
             "--trial-timeout": trial_timeout,
             "--time-budget": time_budget, "--logs": logs, "--seed": seed,
             "--stop-below": stop_below, "--min-gain": min_gain,
             "--look-ahead": None if look_ahead == TRIALS else look_ahead,
         }  # fmt: skip
-        record_run(study, _command_line({"--trials": trials, **options}, program), seed)
+        until = {"--trials": total if purse is None else trials, "--budget": budget}
+        record_run(study, _command_line({**until, **options}, program), seed)
         _print_space(space)
         for doubt in doubts:
             say(f"Note: {doubt.message}", "yellow")
         if evaluated(study):
             console.print(f"Resuming with {evaluated(study)} evaluations in {hidden(storage)}.")
         plan = Plan(
-            space, trials, tuple(program), json_field, result_file, result_regex, trial_timeout,
-            limits, min_feasible,
+            space, total, tuple(program), json_field, result_file, result_regex, trial_timeout,
+            limits, min_feasible, json_std_field, cost_field, budget,
         )  # fmt: skip
         announce(study, plan)
         others = more_workers(workers - 1, storage, study_name, jobs, logs or Path.cwd())
-        table = live_table(study, trials, console, jobs * workers)
+        table = live_table(study, total, console, jobs * workers, purse)
         watched = _watched(dashboard, storage)
         with others as stop_others, watched as publish, table as listener:
             listeners = both(both(_remarks(command, listener), publish), stop)
-            interrupted = tune_command(command, space, study, trials, jobs, listeners, time_budget)
-            if evaluated(study) < trials:  # whatever ended this process ends the others
+            interrupted = tune_command(
+                command, space, study, total, jobs, listeners, time_budget, budget=purse
+            )
+            if evaluated(study) < total:  # whatever ended this process ends the others
                 stop_others()
         if interrupted and not study.get_trials(states=(TrialState.COMPLETE,)):
             raise typer.Exit(EXIT_INTERRUPTED)
         if stop is not None and stop.reason is not None:
             say(stop.reason)
+        if purse is not None:
+            say(f"Budget: {purse.words(study)}.")
         finish(study, report, f"Tuning {' '.join(program)}")
-        more = trials if evaluated(study) < trials else 2 * trials
-        go_on = _command_line({"--trials": more, **options}, program)
+        more = {**until, **_more(study, total, purse)}
+        go_on = _command_line({**more, **options}, program)
         print_next(_ways_on(go_on, hidden(storage), study_name))
         if interrupted:
             raise typer.Exit(EXIT_INTERRUPTED)
@@ -195,6 +230,27 @@ def tune(
         fail(f"{error} {save(error)}")
     except (ImportError, ValueError, TypeError, OSError, CommandFailed) as error:
         fail(str(error))
+
+
+def _purse(budget: str | None, cost_field: str | None) -> Budget | None:
+    if budget is None:
+        if cost_field is not None:
+            raise ValueError("--cost-field is about a budget: give that too, as --budget 100.")
+        return None
+    purse = Budget(budget)
+    if cost_field is None and not purse.is_time:
+        raise ValueError(
+            f"--budget {budget} has no unit: write a time, such as {budget}s or {budget}h, or say "
+            "which field of the JSON holds what an evaluation has cost: --cost-field."
+        )
+    return purse
+
+
+def _more(study: Study, total: int, purse: Budget | None) -> dict[str, object]:
+    """Return the options that go on with a study that has ended: twice as far."""
+    if purse is None:
+        return {"--trials": total if evaluated(study) < total else 2 * total}
+    return {"--budget": f"{2.0 * purse.most:g}{'s' if purse.is_time else ''}"}
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from optuna.study import Study
 from calibrant.cli.live_table import live_table
 from calibrant.cli.rescue import save
 from calibrant.cli.terminal import EXIT_INTERRUPTED, console, fail
+from calibrant.studies.budget import Budget
 from calibrant.studies.minimize import tune_command
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.runner import evaluated, quiet_optuna
@@ -69,7 +70,10 @@ def worker(
             raise ValueError(f"{_VARIABLE} is not set: set it, or give the storage itself.")
         study = _join(url, study_name, heartbeat)
         plan = plan_of(study)
-        study.sampler = CalibratedSampler(search_space=plan.space, min_feasible=plan.min_feasible)
+        budget = None if plan.budget is None else Budget(plan.budget)
+        study.sampler = CalibratedSampler(
+            search_space=plan.space, min_feasible=plan.min_feasible, budget=budget
+        )
         command = Command(
             program or plan.program,
             plan.json_field,
@@ -78,14 +82,16 @@ def worker(
             plan.result_regex,
             logs,
             plan.limits,
+            plan.json_std_field,
+            plan.cost_field,
         )
         total = plan.n_trials if trials is None else trials
         command.check(list(plan.space), 2)  # there may be others
         done = evaluated(study)
         console.print(f"Joined {study_name} in {hidden(url)}, with {done} of {total} evaluations.")
-        with live_table(study, total, console, jobs) as listener:
+        with live_table(study, total, console, jobs, budget) as listener:
             interrupted = tune_command(
-                command, plan.space, study, total, jobs, listener, handing_back=True
+                command, plan.space, study, total, jobs, listener, handing_back=True, budget=budget
             )
     except StorageLost as error:
         fail(f"{error} {save(error)}")

@@ -81,6 +81,7 @@ class Quantity:
         processes: one per kernel, all fitted to the same outcomes in the same units.
         weights: of the processes, summing to one.
         residual: what recalibration makes of their scores.
+        stds: of the noise of each outcome, (n,), NaN where it is not known; None where of none.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Quantity:
     processes: tuple[FittedGP, ...]
     weights: FloatArray
     residual: Normal
+    stds: FloatArray | None = None
 
     @property
     def outputs(self) -> MonotoneMap:
@@ -101,7 +103,7 @@ class Quantity:
         pools = []
         for process, count in self._shares(_TABLE):
             belief = process.posterior(X)
-            std = np.sqrt(belief.std**2 + process.noise_around(belief.mean))
+            std = np.sqrt(belief.std**2 + process.noise_around(belief.mean, X))
             pools.append(self._outcomes(self._even_values(belief.mean, std, count)))
         return _pooled(pools)
 
@@ -111,7 +113,7 @@ class Quantity:
         for process, count in self._shares(_TABLE):
             belief = process.posterior(X)
             values = self._even_values(belief.mean, belief.std, count)
-            pools.append(self._averaged(process, values))
+            pools.append(self._averaged(process, values, X))
         return _pooled(pools)
 
     def without_each(self) -> Forecast:
@@ -130,7 +132,7 @@ class Quantity:
             spread = factor(covariance, process.signal_variance)
             scores = rng.standard_normal((share, X.shape[0])) @ spread.T
             values = mean + self.residual.std() * scores
-            drawn.append(self._averaged(process, values))
+            drawn.append(self._averaged(process, values.T, X).T)
         return rng.permutation(np.concatenate(drawn))  # by kernel before
 
     def noise(self, X: FloatArray) -> FloatArray:
@@ -138,7 +140,7 @@ class Quantity:
         apart = []
         for process in self.processes:
             v = process.posterior(X).mean[:, None]
-            values = self._outcomes(v + self._noise_scores(process, v))
+            values = self._outcomes(v + self._noise_scores(process, v, X))
             apart.append(values - (values @ _WEIGHTS)[:, None])
         unit = max(float(np.abs(apart).max()), 1e-300)  # so that no square over- or underflows
         variances = (np.array(apart) / unit) ** 2 @ _WEIGHTS
@@ -155,15 +157,15 @@ class Quantity:
         scores = ndtri((np.arange(count) + 0.5) / count)
         return np.asarray(mean[:, None] + std[:, None] * self.residual.at_score(scores))
 
-    def _averaged(self, process: FittedGP, v: FloatArray) -> FloatArray:
-        """Return the mean outcome where the function is v: the map may not be linear."""
+    def _averaged(self, process: FittedGP, v: FloatArray, X: FloatArray) -> FloatArray:
+        """Return the mean outcome where the function is v, (m, …): the map may not be linear."""
         if isinstance(self.outputs, PowerMap) and self.outputs.is_affine:
             return self._outcomes(v)
         v = v[..., None]
-        return np.asarray(self._outcomes(v + self._noise_scores(process, v)) @ _WEIGHTS)
+        return np.asarray(self._outcomes(v + self._noise_scores(process, v, X)) @ _WEIGHTS)
 
-    def _noise_scores(self, process: FittedGP, v: FloatArray) -> FloatArray:
-        return np.sqrt(process.noise_around(v)) * _NODES
+    def _noise_scores(self, process: FittedGP, v: FloatArray, X: FloatArray) -> FloatArray:
+        return np.sqrt(process.noise_around(v, X)) * _NODES
 
     def _outcomes(self, v: FloatArray) -> FloatArray:
         """Return outcomes, not further beyond those seen than a bounded map can be believed."""
@@ -267,8 +269,8 @@ def believe(study: Study) -> StudyBelief:
     processes = _MODEL.with_labels(space.cube.categorical).processes
     several = flip.size > 1
     objectives = tuple(
-        _quantity(f"value {i}" if several else "value", float(sign), processes, *target)
-        for i, (sign, target) in enumerate(zip(flip, data.objectives, strict=True))
+        _quantity(f"value {i}" if several else "value", float(sign), processes, *target, stds)
+        for i, (sign, target, stds) in enumerate(zip(flip, data.objectives, data.stds, strict=True))
     )
     said = [n for n, column in zip(names, history.constraints.T, strict=True) if _any(column)]
     constraints = tuple(
@@ -296,9 +298,10 @@ def _quantity(
     processes: Sequence[GaussianProcess],
     X: FloatArray,
     y: FloatArray,
+    stds: FloatArray | None = None,
 ) -> Quantity:
     """Return the belief that outcomes y at the rows of X make, in the units that suit them."""
-    beliefs = [_in_units(units, name, sign, processes, X, y) for units in _UNITS]
+    beliefs = [_in_units(units, name, sign, processes, X, y, stds) for units in _UNITS]
     errors = [float(np.mean(belief.without_each().crps(y))) for belief in beliefs]
     return _recalibrated(beliefs[int(np.argmin(errors))])
 
@@ -310,14 +313,15 @@ def _in_units(
     processes: Sequence[GaussianProcess],
     X: FloatArray,
     y: FloatArray,
+    stds: FloatArray | None,
 ) -> Quantity:
     outputs = fit_map(units, y)
-    fitted = tuple(replace(process, outputs=outputs).fit(X, y) for process in processes)
-    means, stds = np.stack([_leave_one_out(process) for process in fitted], axis=-1)
+    fitted = tuple(replace(process, outputs=outputs).fit(X, y, stds) for process in processes)
+    means, spreads = np.stack([_leave_one_out(process) for process in fitted], axis=-1)
     v = fitted[0].v
-    evidence = -(0.5 * ((v[:, None] - means) / stds) ** 2 + np.log(stds)).sum(axis=0)
+    evidence = -(0.5 * ((v[:, None] - means) / spreads) ** 2 + np.log(spreads)).sum(axis=0)
     weights = softmax(evidence / _CAUTION)
-    return Quantity(name, sign, X, y, fitted, weights, STANDARD_NORMAL)
+    return Quantity(name, sign, X, y, fitted, weights, STANDARD_NORMAL, stds)
 
 
 def _recalibrated(raw: Quantity) -> Quantity:
@@ -326,7 +330,7 @@ def _recalibrated(raw: Quantity) -> Quantity:
         return raw
     likely = raw.processes[int(np.argmax(raw.weights))].model
     folds, rng = min(_FOLDS, raw.y.size), np.random.default_rng(raw.y.size)
-    scores = k_fold(likely, raw.X, raw.y, folds, rng).scores
+    scores = k_fold(likely, raw.X, raw.y, folds, rng, raw.stds).scores
     # Without signs: spread is learned and no shift, which would be applied to the best as well.
     scale = float(_RECALIBRATOR.update_symmetric(scores).residual.std())
     return replace(raw, residual=Normal(0.0, max(1.0, scale)))

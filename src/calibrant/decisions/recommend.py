@@ -104,7 +104,9 @@ def _single(
     noisy: bool | None,
 ) -> Recommendation:
     quantity = belief.objectives[0]
-    observed = settings.mean(belief.history.Y[:, 0])[kept]
+    stds = belief.history.stds
+    pooled = settings.pooled(belief.history.Y[:, 0], None if stds is None else stds[:, 0])
+    observed, errors = pooled[0][kept], pooled[1][kept]
     expected = quantity.expected(settings.X[kept])
     means, noise = expected.mean(), quantity.noise(settings.X[kept])
     by, exact, why = _basis(belief, settings, observed, noise, noisy)
@@ -130,6 +132,7 @@ def _single(
             in_user_sign(ends[:, i], quantity.sign),
             float(chances[i]),
             float(feasible[kept[serious[i]]]),
+            None if np.isnan(errors[serious[i]]) else float(errors[serious[i]]),
         )
         for i in order
     )
@@ -185,8 +188,9 @@ def _basis(
 def _least_noise(quantity: Quantity) -> float:
     """Return the std of noise at the best outcome, of a model that expects none."""
     likely = quantity.processes[int(np.argmax(quantity.weights))].model
-    fitted = replace(likely, priors=Priors()).fit(quantity.X, quantity.y)
-    variance = fitted.noise_around(fitted.v[[np.argmin(quantity.y)]])[0]
+    fitted = replace(likely, priors=Priors()).fit(quantity.X, quantity.y, quantity.stds)
+    best = [int(np.argmin(quantity.y))]
+    variance = fitted.noise_around(fitted.v[best], quantity.X[best])[0]
     return float(np.sqrt(variance) / fitted.outputs.slope(quantity.y.min()))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibrant.core.typing import FloatArray
-from calibrant.core.words import count, interval, number, percent
+from calibrant.core.words import count, interval, number, percent, resolved
 from calibrant.decisions.words import html_table, setting_text
 
 COVERAGE = 0.8  # of the intervals given
@@ -20,11 +20,12 @@ class Candidate:
     Args:
         params: the setting.
         trials: the numbers of the trials that evaluated it.
-        observed: the mean of their values.
+        observed: the mean of their values; of values with stds the surer ones count more.
         value: what many evaluations are expected to give on average.
         interval: the 80 % interval of that.
         probability_best: that it is the best of all settings evaluated.
         feasible: the probability that an evaluation meets all constraints.
+        error: the standard error of ``observed``; None of a single value without a std.
     """
 
     params: dict[str, Any]
@@ -34,6 +35,13 @@ class Candidate:
     interval: tuple[float, float]
     probability_best: float
     feasible: float
+    error: float | None = None
+
+    def observed_words(self) -> str:
+        """Return what was observed, with its standard error where that is known."""
+        if self.error is None:
+            return number(self.observed)
+        return f"{resolved(self.observed, self.error)} ± {number(self.error, 2)}"
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,7 @@ class Recommendation:
             f"({percent(COVERAGE)} interval {interval(*best.interval)}). It is the best of the "
             f"settings tried with probability {percent(best.probability_best)}; the best of them "
             f"is expected to be better by {number(self.expected_loss)}.",
+            *_pooled_words(best),
             self.reason,
             *self.warnings,
         ]
@@ -129,7 +138,7 @@ class Recommendation:
             [
                 setting_text(one.params),
                 ", ".join(map(str, one.trials)),
-                number(one.observed),
+                one.observed_words(),
                 number(one.value),
                 interval(*one.interval),
                 percent(one.probability_best),
@@ -137,6 +146,13 @@ class Recommendation:
             for one in self.candidates
         ]
         return html_table(self.sentences(), head, rows)
+
+
+def _pooled_words(best: Candidate) -> list[str]:
+    if best.error is None:
+        return []
+    times = count(len(best.trials), "evaluation")
+    return [f"Observed: {best.observed_words()} (standard error) in {times}."]
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,37 @@ class Settings:
         """Return the mean over each setting's evaluations."""
         return np.array([values[group].mean() for group in self.rows])
 
+    def pooled(self, values: FloatArray, stds: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """Return the mean over each setting's evaluations, and its standard error.
+
+        Where all of them have a std, the surer ones count more; the error is wider than their stds
+        say if they differ by more than that. Otherwise it comes from their differences, and is NaN
+        of a single one.
+        """
+        each = [_pooled(values[rows], None if stds is None else stds[rows]) for rows in self.rows]
+        means, errors = np.array(each).reshape(-1, 2).T
+        return means, errors
+
     def trials(self, belief: StudyBelief, index: int) -> tuple[int, ...]:
         """Return the numbers of the trials that evaluated a setting."""
         return tuple(belief.numbers[row] for row in self.rows[index])
+
+
+def _pooled(values: FloatArray, stds: FloatArray | None) -> tuple[float, float]:
+    count = values.size
+    if stds is None or np.isnan(stds).any():
+        error = float(values.std(ddof=1) / np.sqrt(count)) if count > 1 else float("nan")
+        return float(values.mean()), error
+    if (exact := stds == 0.0).any():
+        return float(values[exact].mean()), 0.0
+    # By the smallest std, so that no square over- or underflows.
+    weights = (stds.min() / stds) ** 2
+    mean = float(weights @ values / weights.sum())
+    error = float(stds.min() / np.sqrt(weights.sum()))
+    if count == 1:
+        return mean, error
+    apart = np.sqrt((((values - mean) / stds) ** 2).sum() / (count - 1))
+    return mean, error * max(1.0, float(apart))
 
 
 def feasibility(belief: StudyBelief, X: FloatArray) -> FloatArray:

@@ -41,6 +41,7 @@ from calibrant.models.likelihood import (
     most_probable,
     negative_log_posterior,
 )
+from calibrant.models.noise import checked_stds, filled, in_model_units, nearby
 from calibrant.models.output_map_fit import most_probable_warp
 from calibrant.models.protocol import Posterior
 
@@ -53,7 +54,6 @@ _REFIT_GROWTH = 0.05
 _FORGETFUL = 100
 
 _SMALLEST_VARIANCE = 1e-12  # of the signal's: rounding may make a variance negative
-_LEAST_NOISE = 1e-10  # variance in the model's units; given noise of 0 is taken as this
 _EXACT = 1e-6  # of the signal's: as little noise as lets a draw at many points be gone through
 
 
@@ -96,19 +96,21 @@ class GaussianProcess:
         Args:
             X: inputs on the unit cube, shape (n, d).
             y: outcomes, shape (n,).
-            noise: standard deviation of the noise of each outcome, where it is known; instead of
-                the one for all.
+            noise: standard deviation of the noise of each outcome, NaN where it is not known (the
+                middle one is taken). It adds to the noise for all, which is what these do not tell;
+                with ``GaussianProcess(noise=0.0)`` there is no other.
         """
         X, y = validate.training_data(X, y)
-        return self._learned(X, y, noise, warm=None)
+        stds = None if noise is None else checked_stds(noise, y)
+        return self._learned(X, y, stds, warm=None)
 
     def log_likelihood(
         self, X: ArrayLike, y: ArrayLike, theta: FloatArray
     ) -> tuple[float, FloatArray]:
         """Return log p(y | theta) of outcomes in the model's units, and its gradient by theta."""
         X, y = validate.training_data(X, y)
-        variances = self._noise_variances(y, None, PowerMap())
-        loss, gradient = negative_log_posterior(self.kernel, X, y, variances, None)(theta)
+        known = self._known_variances(y, None, PowerMap())
+        loss, gradient = negative_log_posterior(self.kernel, X, y, known, None)(theta)
         return -loss, -gradient
 
     def at(
@@ -117,63 +119,76 @@ class GaussianProcess:
         """Return the process with hyper-parameters as given, conditioned on outcomes."""
         X, y = validate.training_data(X, y)
         theta = validate.finite("theta", theta)
-        layout = self._layout(X, noise)
+        layout = self._layout(X)
         if theta.shape != (layout.size,):
             raise ValueError(
                 f"`theta` holds the logarithms of {layout.names}, but got {theta.shape}."
             )
-        return self._fitted(X, y, noise, fit_map(self.outputs, y), theta)
+        stds = None if noise is None else checked_stds(noise, y)
+        return self._fitted(X, y, stds, fit_map(self.outputs, y), theta)
+
+    @property
+    def takes_noise(self) -> bool:
+        """Whether the noise of single outcomes may be given."""
+        return self.outputs is not Outputs.TANH
 
     def _learned(
-        self, X: FloatArray, y: FloatArray, noise: ArrayLike | None, warm: FittedGP | None
+        self, X: FloatArray, y: FloatArray, stds: FloatArray | None, warm: FittedGP | None
     ) -> FittedGP:
         """Return the process with output map and hyper-parameters learned, starting from warm."""
         outputs = fit_map(self.outputs, y)
         theta = None if warm is None else warm.theta
         if self.outputs is Outputs.TANH:
-            if noise is not None or self.noise is not None:
+            if stds is not None or self.noise is not None:
                 raise ValueError('`outputs="tanh"` learns the noise: it cannot be given as well.')
             known = None if warm is None else warm.outputs
             start = (theta, known) if theta is not None and isinstance(known, TanhMap) else None
             outputs, theta = most_probable_warp(self.kernel, X, y, outputs, self.priors, start)
         else:
-            variances = self._noise_variances(y, noise, outputs)
-            theta = most_probable(self.kernel, X, outputs(y), variances, self.priors, theta)
-        return self._fitted(X, y, noise, outputs, theta)
+            noise, learns = self._known_variances(y, stds, outputs), self.noise is None
+            theta = most_probable(self.kernel, X, outputs(y), noise, self.priors, theta, learns)
+        return self._fitted(X, y, stds, outputs, theta)
 
     def _fitted(
         self,
         X: FloatArray,
         y: FloatArray,
-        noise: ArrayLike | None,
+        stds: FloatArray | None,
         outputs: MonotoneMap,
         theta: FloatArray,
     ) -> FittedGP:
-        parameters = self._layout(X, noise).split(theta)
+        parameters = self._layout(X).split(theta)
         v = outputs(y)
-        variances = self._noise_variances(y, noise, outputs)
-        added = np.full(y.size, parameters.noise) if variances is None else variances
+        added = self._variances(y, stds, outputs, parameters)
         C, _ = self.kernel.on_itself(X)(parameters.kernel)
         K = parameters.signal * C
         K.flat[:: y.size + 1] += added
         W = inverse_factor(K, K.flat[0])
-        return FittedGP(self, parameters, outputs, X, v, added, W, y.size)
+        return FittedGP(self, parameters, outputs, X, v, added, W, y.size, stds)
 
-    def _layout(self, X: FloatArray, noise: ArrayLike | None) -> Layout:
-        learns_noise = noise is None and self.noise is None
-        return Layout.of(self.kernel, X.shape[1], learns_noise)
+    def _layout(self, X: FloatArray) -> Layout:
+        return Layout.of(self.kernel, X.shape[1], self.noise is None)
 
-    def _noise_variances(
-        self, y: FloatArray, noise: ArrayLike | None, outputs: MonotoneMap
+    def _known_variances(
+        self, y: FloatArray, stds: FloatArray | None, outputs: MonotoneMap
     ) -> FloatArray | None:
-        """Return noise variances in the model's units, or None where one is to be learned."""
-        given = self.noise if noise is None else noise
-        if given is None:
+        """Return variances of all noise that is given, in the model's units; None where none is."""
+        if self.noise is None and stds is None:
             return None
-        std = validate.not_negative("noise", given)
-        if std.shape not in ((), y.shape):
-            raise ValueError(f"One `noise`, or one an outcome, but got {std.shape} for {y.shape}.")
-        return _in_model_units(std, outputs.slope(y))
+        own = 0.0 if stds is None else filled(stds)
+        return in_model_units(np.hypot(self.noise or 0.0, own), outputs.slope(y))
+
+    def _variances(
+        self,
+        y: FloatArray,
+        stds: FloatArray | None,
+        outputs: MonotoneMap,
+        parameters: Hyperparameters,
+    ) -> FloatArray:
+        """Return variances of all noise, learned or given, in the model's units, (n,)."""
+        learned = parameters.noise if self.noise is None else 0.0
+        known = self._known_variances(y, stds, outputs)
+        return np.full(y.size, learned) if known is None else learned + known
 
 
 class Covariances(NamedTuple):
@@ -197,6 +212,8 @@ class FittedGP:
     noise_variance: FloatArray  # (n,)
     W: FloatArray  # (n, n), inverse Cholesky factor
     fitted_at: int  # how many outcomes there were when parameters were fitted
+    # (n,) of each outcome's own noise, in the units of y: NaN where it is not known.
+    stds: FloatArray | None = None
     whitened: FloatArray = field(init=False)  # W v
     alpha: FloatArray = field(init=False)  # K⁻¹ v
 
@@ -226,8 +243,9 @@ class FittedGP:
 
     def predict(self, X: ArrayLike) -> Forecast:
         """Forecast the outcomes at the rows of X, observation noise included."""
-        belief = self.posterior(self.points(X))
-        noise = self.noise_around(belief.mean)
+        points = self.points(X)
+        belief = self.posterior(points)
+        noise = self.noise_around(belief.mean, points)
         return mapped(Normal(belief.mean, np.sqrt(belief.std**2 + noise)), self.outputs)
 
     def posterior(self, X: FloatArray) -> Posterior:
@@ -264,7 +282,7 @@ class FittedGP:
         points = self.points(X)
         belief = self.posterior(points)
         own, _ = self.model.kernel.diagonal(self.parameters.kernel, points)
-        noise = self.noise_around(belief.mean)
+        noise = self.noise_around(belief.mean, points)
         left = belief.std**2 + noise
         share = np.sqrt(np.minimum(left / (self.signal_variance * own), 1.0))
         return share, np.sqrt(noise / left)
@@ -309,7 +327,7 @@ class FittedGP:
             return self
         values = self.posterior(X).mean if values is None else values
         if std is None:
-            noise = self.noise_around(values)
+            noise = self.noise_around(values, X)
         else:
             least = _EXACT * self.signal_variance
             noise = np.broadcast_to(np.maximum(np.square(std), least), values.shape)
@@ -338,30 +356,31 @@ class FittedGP:
             raise ValueError(
                 f"`X` must have {self.X.shape[1]} columns as before, but got shape {X.shape}."
             )
-        if noise is None and self.model.noise is None and not self._learned_noise:
+        stds = None if noise is None else checked_stds(noise, y)
+        if stds is None and self._knows_stds:
             raise ValueError("The `noise` of each outcome was given before; give it again.")
         known = self.v.size
         v = self.outputs(y)
-        variances = self.model._noise_variances(y, noise, self.outputs)
         goes_on = (
             y.size >= known
-            and self._learned_noise == (variances is None)
             and np.array_equal(X[:known], self.X)
-            and (variances is None or np.array_equal(variances[:known], self.noise_variance))
+            and _same(self.stds, None if stds is None else stds[:known])
         )
         if not goes_on or y.size > (1.0 + _REFIT_GROWTH) * self.fitted_at:
-            comparable = self._learned_noise == (variances is None)
-            warm = self if comparable and y.size > _FORGETFUL else None
-            return self.model._learned(X, y, noise, warm)
+            return self.model._learned(X, y, stds, self if y.size > _FORGETFUL else None)
         if y.size == known:
             return replace(self, v=v)
-        added = np.full(y.size, self.parameters.noise) if variances is None else variances
-        return replace(self, v=v[:known]).appended(X[known:], v[known:], added[known:])
+        added = self.model._variances(y, stds, self.outputs, self.parameters)[known:]
+        told = None if stds is None else stds[known:]
+        return replace(self, v=v[:known]).appended(X[known:], v[known:], added, told)
 
-    def appended(self, X: FloatArray, v: FloatArray, noise: FloatArray) -> FittedGP:
+    def appended(
+        self, X: FloatArray, v: FloatArray, noise: FloatArray, stds: FloatArray | None = None
+    ) -> FittedGP:
         """Return the process after values v at X with so much noise (variances).
 
-        The factor grows by rows, it is not made anew.
+        The factor grows by rows, it is not made anew. ``stds`` are of outcomes whose own noise is
+        known; what is only imagined says nothing about the noise of others.
         """
         kernel, theta, signal = self.model.kernel, self.parameters.kernel, self.signal_variance
         projected = signal * self._correlations(X)[0] @ self.W.T  # (m, n)
@@ -379,6 +398,9 @@ class FittedGP:
             v=np.concatenate([self.v, v]),
             noise_variance=np.concatenate([self.noise_variance, noise]),
             W=W,
+            stds=None
+            if self.stds is None
+            else np.concatenate([self.stds, np.full(v.size, np.nan) if stds is None else stds]),
         )
 
     def points(self, X: ArrayLike) -> FloatArray:
@@ -390,33 +412,49 @@ class FittedGP:
             )
         return points
 
-    def noise_around(self, v: FloatArray) -> FloatArray:
+    def noise_around(self, v: FloatArray, X: FloatArray | None = None) -> FloatArray:
         """Return the variance of outcomes around values v of the function, in the model's units.
 
         Noise that was given is in the units of outcomes, so that it depends on where on the map
-        they are. Where each outcome has its own, others are taken to have the middle one.
-        """
-        if self._learned_noise:
-            return np.full(v.shape, self.parameters.noise)
-        return _in_model_units(self._given_noise, self.outputs.slope(self.outputs.inverse(v)))
+        they are. Where each outcome has its own, others are taken to have that of their neighbours.
 
-    @cached_property
-    def _given_noise(self) -> float:
-        if self.model.noise is not None:
-            return self.model.noise
-        slopes = self.outputs.slope(self.outputs.inverse(self.v))
-        variance = np.where(self.noise_variance > _LEAST_NOISE, self.noise_variance, 0.0)
-        return float(np.median(np.sqrt(variance) / slopes))
+        Args:
+            v: values of the function, (m, …).
+            X: where, (m, d); unless given, outcomes are taken to have the middle noise.
+        """
+        if self.model.noise is None and not self._knows_stds:
+            return np.full(v.shape, self.parameters.noise)
+        own = self.own_noise(X)
+        std = np.hypot(self.model.noise or 0.0, own.reshape(own.shape + (1,) * (v.ndim - 1)))
+        known = in_model_units(std, self.outputs.slope(self.outputs.inverse(v)))
+        return known if self.model.noise is not None else self.parameters.noise + known
+
+    def own_noise(self, X: FloatArray | None = None) -> FloatArray:
+        """Return the std, in the units of y, of the noise that single outcomes have, (m,).
+
+        Args:
+            X: where, (m, d); unless given, one std that is the middle of those known.
+        """
+        if self.stds is None or not self._knows_stds:
+            return np.zeros(1)
+        if X is None:
+            return np.atleast_1d(np.nanmedian(self.stds))
+        return nearby(self.stds, self._correlations(X)[0])
+
+    @property
+    def _knows_stds(self) -> bool:
+        return self.stds is not None and not bool(np.isnan(self.stds).all())
 
     @property
     def _learned_noise(self) -> bool:
         return self.parameters.log_noise is not None
 
 
-def _in_model_units(noise: FloatArray | float, slope: FloatArray) -> FloatArray:
-    """Return variances of given noise where the output map has some slopes."""
-    # At least so much that K can be factored, at most so much that its square is finite.
-    return np.asarray(np.maximum(np.minimum(noise * slope, 1e50) ** 2, _LEAST_NOISE))
+def _same(before: FloatArray | None, now: FloatArray | None) -> bool:
+    """Whether the same is known of the noise of outcomes; NaN is the same as NaN."""
+    if before is None or now is None:
+        return before is None and now is None
+    return np.array_equal(before, now, equal_nan=True)
 
 
 def factor(K: FloatArray, scale: float) -> FloatArray:

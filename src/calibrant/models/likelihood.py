@@ -72,7 +72,12 @@ class Priors:
 
 
 def negative_log_posterior(
-    kernel: Kernel, X: FloatArray, v: FloatArray, noise: FloatArray | None, priors: Priors | None
+    kernel: Kernel,
+    X: FloatArray,
+    v: FloatArray,
+    noise: FloatArray | None,
+    priors: Priors | None,
+    learns: bool = False,
 ) -> Callable[[FloatArray], tuple[float, FloatArray]]:
     """Return the function theta → (−log p(v | theta) − log p(theta), its gradient).
 
@@ -82,8 +87,9 @@ def negative_log_posterior(
         v: outcomes (n,).
         noise: known noise variances (n,), or None where one is learned.
         priors: beliefs about theta, or None for the likelihood alone.
+        learns: whether a noise is learned that adds to what is known.
     """
-    joint = negative_log_joint(kernel, X, noise, priors)
+    joint = negative_log_joint(kernel, X, noise, priors, learns)
 
     def evaluate(theta: FloatArray) -> tuple[float, FloatArray]:
         value, gradient, _ = joint(theta, v)
@@ -93,22 +99,28 @@ def negative_log_posterior(
 
 
 def negative_log_joint(
-    kernel: Kernel, X: FloatArray, noise: FloatArray | None, priors: Priors | None
+    kernel: Kernel,
+    X: FloatArray,
+    noise: FloatArray | None,
+    priors: Priors | None,
+    learns: bool = False,
 ) -> Callable[[FloatArray, FloatArray], tuple[float, FloatArray, FloatArray]]:
     """Return the same function of theta and v, with its gradients by theta and by v."""
     n, dim = X.shape
     correlation = kernel.on_itself(X)
-    layout = Layout.of(kernel, dim, learns_noise=noise is None)
+    learns = learns or noise is None
+    known = 0.0 if noise is None else noise
+    layout = Layout.of(kernel, dim, learns)
     beliefs = ((priors or Priors()).of(name, dim) for name in layout.names)
     centre, width = (np.array(part) for part in zip(*beliefs, strict=True))
 
     def evaluate(theta: FloatArray, v: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         parameters = layout.split(theta)
         signal = parameters.signal
-        added = parameters.noise if noise is None else noise
+        learned = parameters.noise if learns else 0.0
         C, pullback = correlation(parameters.kernel)
         K = signal * C
-        K.flat[:: n + 1] += added
+        K.flat[:: n + 1] += learned + known
         factor, failed = dpotrf(K, lower=1, clean=1, overwrite_a=0)
         if failed:  # not positive definite to working precision: no place to be
             return 1e25, np.zeros_like(theta), np.zeros_like(v)
@@ -117,7 +129,7 @@ def negative_log_joint(
         inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
         inverse += np.tril(inverse, -1).T  # LAPACK fills one triangle
         by_K = 0.5 * (inverse - np.outer(alpha, alpha))
-        by_noise = added * by_K.trace() if noise is None else None
+        by_noise = learned * by_K.trace() if learns else None
         gradient = layout.join(
             Hyperparameters(pullback(by_K) * signal, signal * (by_K * C).sum(), by_noise)
         )
@@ -137,6 +149,7 @@ def most_probable(
     noise: FloatArray | None,
     priors: Priors | None,
     warm: FloatArray | None = None,
+    learns: bool = False,
 ) -> FloatArray:
     """Return the hyper-parameters of highest posterior density, or likelihood without priors.
 
@@ -145,8 +158,8 @@ def most_probable(
     """
     some = enough(v.size)
     X, v, noise = X[some], v[some], None if noise is None else noise[some]
-    names = Layout.of(kernel, X.shape[1], learns_noise=noise is None).names
-    loss = negative_log_posterior(kernel, X, v, noise, priors)
+    names = Layout.of(kernel, X.shape[1], learns or noise is None).names
+    loss = negative_log_posterior(kernel, X, v, noise, priors, learns)
     bounds = log_bounds(names)
     low, high = np.array(bounds).T
     centre = np.array([(priors or Priors()).of(name, X.shape[1])[0] for name in names])

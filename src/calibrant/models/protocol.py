@@ -53,6 +53,20 @@ class HasLimit(Protocol):
 
 
 @runtime_checkable
+class TakesNoise(Protocol):
+    """A model that can be told the noise of each outcome."""
+
+    @property
+    def takes_noise(self) -> bool:
+        """Whether, set up as it is, it can."""
+        ...
+
+    def fit(self, X: FloatArray, y: FloatArray, noise: ArrayLike | None = None) -> FittedModel:
+        """Return the model fitted to outcomes with noise of these stds, NaN where not known."""
+        ...
+
+
+@runtime_checkable
 class KnowsLeaveOneOut(Protocol):
     """A fitted model whose leave-one-out scores cost less than one fit per outcome."""
 

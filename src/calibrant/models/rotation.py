@@ -47,17 +47,30 @@ class Rotation:
         """Return the rotation for inputs in which the given columns are labels."""
         return Rotation(tuple(process.with_labels(columns) for process in self.processes))
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> FittedRotation:
-        """Return the rotation with its next process fitted to outcomes y at the rows of X."""
-        return self._at_turn(X, y, (None,) * len(self.processes))
+    @property
+    def takes_noise(self) -> bool:
+        """Whether the noise of single outcomes may be given."""
+        return all(process.takes_noise for process in self.processes)
+
+    def fit(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> FittedRotation:
+        """Return the rotation with its next process fitted to outcomes y at the rows of X.
+
+        ``noise`` is that of each outcome, as :meth:`GaussianProcess.fit` takes it.
+        """
+        return self._at_turn(X, y, noise, (None,) * len(self.processes))
 
     def _at_turn(
-        self, X: ArrayLike, y: ArrayLike, known: tuple[FittedGP | None, ...]
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        noise: ArrayLike | None,
+        known: tuple[FittedGP | None, ...],
     ) -> FittedRotation:
         X, y = validate.training_data(X, y)
         turn = y.size % len(self.processes)
         before = known[turn]
-        current = self.processes[turn].fit(X, y) if before is None else before.refit(X, y)
+        process = self.processes[turn]
+        current = process.fit(X, y, noise) if before is None else before.refit(X, y, noise)
         return FittedRotation(self, current, (*known[:turn], current, *known[turn + 1 :]))
 
 
@@ -74,9 +87,9 @@ class FittedRotation:
         """The model of the process in use."""
         return self.current.model
 
-    def refit(self, X: ArrayLike, y: ArrayLike) -> FittedRotation:
+    def refit(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> FittedRotation:
         """Return the rotation with its next process in use, updated from its own last fit."""
-        return self.model._at_turn(X, y, self.known)
+        return self.model._at_turn(X, y, noise, self.known)
 
     def predict(self, X: ArrayLike) -> Forecast:
         """Forecast the outcomes at the rows of X, observation noise included."""

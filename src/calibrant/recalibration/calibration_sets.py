@@ -92,7 +92,13 @@ class CalibrationSet:
         validate.at_least("first", self.first, 1)
 
     def scores(
-        self, model: Model, fitted: FittedModel, X: FloatArray, y: FloatArray, online: ScoreLog
+        self,
+        model: Model,
+        fitted: FittedModel,
+        X: FloatArray,
+        y: FloatArray,
+        online: ScoreLog,
+        noise: FloatArray | None = None,
     ) -> ScoreLog:
         """Return the log of scores to learn from.
 
@@ -102,12 +108,19 @@ class CalibrationSet:
             X: inputs so far, (n, d).
             y: outcomes so far, (n,).
             online: scores of outcomes under the forecasts made before them.
+            noise: stds of the noise of outcomes, (n,), for a model that takes them.
         """
-        found = self._scores(model, fitted, X, y, online)
+        found = self._scores(model, fitted, X, y, online, noise)
         return ScoreLog(found, self.symmetric)
 
     def _scores(
-        self, model: Model, fitted: FittedModel, X: FloatArray, y: FloatArray, online: ScoreLog
+        self,
+        model: Model,
+        fitted: FittedModel,
+        X: FloatArray,
+        y: FloatArray,
+        online: ScoreLog,
+        noise: FloatArray | None,
     ) -> FloatArray:
         if self.splits is Splits.ONLINE:
             return online.scores
@@ -121,11 +134,12 @@ class CalibrationSet:
                 unsure = stds >= self.in_doubt * stds.max(initial=0.0)
                 return self._bounded(scores[unsure], stds[unsure], fitted, y)
             if self.refit or y.size <= self.folds:
-                return leave_one_out(model, X, y, refit=True).scores
-            return k_fold(model, X, y, self.folds, np.random.default_rng(y.size)).scores
+                return leave_one_out(model, X, y, refit=True, noise=noise).scores
+            rng = np.random.default_rng(y.size)
+            return k_fold(model, X, y, self.folds, rng, noise).scores
         if isinstance(fitted, KnowsOneStepAhead) and not self.refit:
             return fitted.one_step_ahead_scores()[self.first :]
-        return time_series(model, X, y, first=self.first, refit=True).scores
+        return time_series(model, X, y, first=self.first, refit=True, noise=noise).scores
 
     def _bounded(
         self, scores: FloatArray, stds: FloatArray, fitted: FittedModel, y: FloatArray
@@ -138,7 +152,14 @@ class CalibrationSet:
         return scores * (allowed / error) if error > allowed > 0.0 else scores
 
 
-def leave_one_out(model: Model, X: ArrayLike, y: ArrayLike, *, refit: bool = False) -> ScoreLog:
+def leave_one_out(
+    model: Model,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    refit: bool = False,
+    noise: FloatArray | None = None,
+) -> ScoreLog:
     """Score each outcome by the model fitted to all the others.
 
     Args:
@@ -146,24 +167,38 @@ def leave_one_out(model: Model, X: ArrayLike, y: ArrayLike, *, refit: bool = Fal
         X: inputs, shape (n, d).
         y: outcomes, shape (n,).
         refit: fit n times even if the model has a closed form.
+        noise: stds of the noise of outcomes, (n,), for a model that takes them.
     """
     X, y = validate.training_data(X, y, at_least=2)
-    fitted = None if refit else model.fit(X, y)
+    fitted = None if refit else model.fit(X, y, **_told(noise))
     if isinstance(fitted, KnowsLeaveOneOut):
         return ScoreLog(fitted.leave_one_out()[0])
-    return _score_splits(model, X, y, _folds(np.arange(y.size), y.size))
+    return _score_splits(model, X, y, _folds(np.arange(y.size), y.size), noise)
 
 
-def k_fold(model: Model, X: ArrayLike, y: ArrayLike, k: int, rng: np.random.Generator) -> ScoreLog:
+def k_fold(
+    model: Model,
+    X: ArrayLike,
+    y: ArrayLike,
+    k: int,
+    rng: np.random.Generator,
+    noise: FloatArray | None = None,
+) -> ScoreLog:
     """Score each outcome by the model fitted to the other folds of ``k`` random ones."""
     X, y = validate.training_data(X, y, at_least=2)
     if not 2 <= k <= y.size:
         raise ValueError(f"`2 <= k <= n` must hold, but got k={k} for n={y.size} outcomes.")
-    return _score_splits(model, X, y, _folds(rng.permutation(y.size), k))
+    return _score_splits(model, X, y, _folds(rng.permutation(y.size), k), noise)
 
 
 def time_series(
-    model: Model, X: ArrayLike, y: ArrayLike, *, first: int = 2, refit: bool = False
+    model: Model,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    first: int = 2,
+    refit: bool = False,
+    noise: FloatArray | None = None,
 ) -> ScoreLog:
     """Score each outcome by the model fitted to all the earlier ones.
 
@@ -174,15 +209,17 @@ def time_series(
         first: size of the first training set, so that n − first outcomes are scored: the paper's
             "N − k splits" with k = first.
         refit: fit n − first times even if the model has a closed form.
+        noise: stds of the noise of outcomes, (n,), for a model that takes them.
     """
     X, y = validate.training_data(X, y, at_least=2)
     if not 1 <= first < y.size:
         raise ValueError(f"`1 <= first < n` must hold, but got first={first} for n={y.size}.")
-    fitted = None if refit else model.fit(X, y)
+    fitted = None if refit else model.fit(X, y, **_told(noise))
     if isinstance(fitted, KnowsOneStepAhead):
         return ScoreLog(fitted.one_step_ahead_scores()[first:])
     times = np.arange(y.size)
-    return _score_splits(model, X, y, ((times[:t], times[t : t + 1]) for t in times[first:]))
+    splits = ((times[:t], times[t : t + 1]) for t in times[first:])
+    return _score_splits(model, X, y, splits, noise)
 
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -193,9 +230,21 @@ def _folds(order: NDArray[np.intp], k: int) -> Iterator[Split]:
         yield np.setdiff1d(order, test), test
 
 
-def _score_splits(model: Model, X: FloatArray, y: FloatArray, splits: Iterator[Split]) -> ScoreLog:
+def _score_splits(
+    model: Model,
+    X: FloatArray,
+    y: FloatArray,
+    splits: Iterator[Split],
+    noise: FloatArray | None = None,
+) -> ScoreLog:
     scores: dict[int, float] = {}
     for train, test in splits:
-        forecast = model.fit(X[train], y[train]).predict(X[test])
+        fitted = model.fit(X[train], y[train], **_told(None if noise is None else noise[train]))
+        forecast = fitted.predict(X[test])
         scores.update(zip(test.tolist(), np.ravel(forecast.score(y[test])), strict=True))
     return ScoreLog(np.array([scores[i] for i in sorted(scores)]))
+
+
+def _told(noise: FloatArray | None) -> dict[str, FloatArray]:
+    """Return what a model is fitted with beside outcomes: most take nothing else."""
+    return {} if noise is None else {"noise": noise}

@@ -117,7 +117,13 @@ class LowerTail(CalibrationSet):
             raise ValueError(f"`0 < share < 1` must hold, but got share={self.share}.")
 
     def scores(
-        self, model: Model, fitted: FittedModel, X: FloatArray, y: FloatArray, online: ScoreLog
+        self,
+        model: Model,
+        fitted: FittedModel,
+        X: FloatArray,
+        y: FloatArray,
+        online: ScoreLog,
+        noise: FloatArray | None = None,
     ) -> ScoreLog:
         """Return the scores and, for each, the score of the threshold under its own forecast."""
         if not (isinstance(fitted, KnowsLeaveOneOut) and isinstance(fitted, GaussianBelief)):

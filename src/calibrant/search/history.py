@@ -31,6 +31,8 @@ class History:
         limits: for each constraint the scores of outcomes under the forecasts made before them.
         promises: probabilities that all constraints would be met, given before evaluations, and 1
             where they were or 0, (k, 2).
+        stds: of the noise of each outcome, (n, objectives), NaN where it is not known; None where
+            it is known of none.
     """
 
     X: FloatArray
@@ -45,6 +47,7 @@ class History:
     names: tuple[str, ...] = ()
     limits: tuple[ScoreLog, ...] = ()
     promises: FloatArray = field(default_factory=lambda: np.empty((0, 2)))
+    stds: FloatArray | None = None
 
     @classmethod
     def empty(cls, dim: int, objectives: int = 1) -> History:
@@ -120,4 +123,5 @@ class History:
             Y=self.Y[rows],
             constraints=self.constraints[rows],
             was_forecast=self.was_forecast[rows],
+            stds=None if self.stds is None else self.stds[rows],
         )

@@ -88,6 +88,7 @@ class Optimizer:
         self._design = self._cube.design(design, self._n_startup_trials, self._rng)
         self._place = 0  # in the design, of the next point
         self._told: list[tuple[FloatArray, float]] = []  # y is NaN where an evaluation failed
+        self._stds: list[float] = []  # for each of them, of its noise; NaN where it is not known
         self._forecast: list[bool] = []  # for each of them, whether the model had forecast it
         self._outcomes = ScoreLog()
         self._pending: list[Suggestion] = []
@@ -100,8 +101,15 @@ class Optimizer:
         self._pending.append(replace(suggestion, fits=Fits()))  # which `_fits` has
         return suggestion.x.copy()
 
-    def tell(self, x: ArrayLike, y: float) -> None:
-        """Learn the outcome of an evaluation; NaN or ±inf: it failed, and is avoided now."""
+    def tell(self, x: ArrayLike, y: float, std: float | None = None) -> None:
+        """Learn the outcome of an evaluation; NaN or ±inf: it failed, and is avoided now.
+
+        Args:
+            x: the point.
+            y: its outcome.
+            std: the standard deviation of the outcome's noise, where it is known.
+        """
+        noise = float("nan") if std is None else float(validate.not_negative("std", std))
         point = np.array(validate.finite("x", x))  # a copy: the caller may change the array
         if point.shape != (self._cube.dim,):
             raise ValueError(
@@ -119,6 +127,7 @@ class Optimizer:
             self._outcomes = self._outcomes.record(forecasts[0], outcome)
         self._forecast.append(bool(forecasts))
         self._told.append((point, float(outcome) if np.isfinite(outcome) else float("nan")))
+        self._stds.append(noise)
 
     def forecast(self, X: ArrayLike) -> Forecast:
         """Forecast outcomes at the rows of X, calibrated by all forecasts that came due so far."""
@@ -175,6 +184,7 @@ class Optimizer:
         X = np.array([x for x, _ in self._told]).reshape(-1, dim)
         y = np.array([y for _, y in self._told])
         known = np.isfinite(y)
+        stds = np.array(self._stds)[known]
         return History(
             X=X[known],
             Y=y[known][:, None],
@@ -185,4 +195,5 @@ class Optimizer:
             pruned=np.empty((0, dim)),
             extrapolated=np.empty((0, 2)),
             pending=np.array([s.x for s in self._pending]).reshape(-1, dim),
+            stds=None if np.isnan(stds).all() else stds[:, None],
         )

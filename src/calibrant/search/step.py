@@ -78,6 +78,7 @@ class Suggestion:
             are none.
         fits: the models that made them, for the next step to continue from.
         notices: what the user should be told, once per search.
+        cost: what its evaluation is expected to cost; None where there is no budget.
     """
 
     x: FloatArray
@@ -87,6 +88,7 @@ class Suggestion:
     feasible: float | None = None
     fits: Fits = field(default=Fits(), repr=False, compare=False)
     notices: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    cost: float | None = None
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ class Policy:
         The first two continue from the ``last`` fits.
         """
         last = last or Fits()
-        objectives = _fitted(data.model, data.objectives, last.objectives)
+        objectives = _fitted(data.model, data.objectives, last.objectives, data.stds)
         constraints = _fitted(data.model, data.constraints, last.constraints)
         promising = _fitted(careful(data.model), data.constraints, last.promising)
         # A criterion that is flat in places, as a forest's is, would leave the choice there to this
@@ -173,12 +175,18 @@ class Policy:
         fits: Fits,
         cube: Cube,
         rng: np.random.Generator,
+        frugality: Criterion | None = None,
     ) -> tuple[FloatArray, tuple[str, ...]]:
-        """Return the point that the acquisition values most, and what to tell the user about it."""
+        """Return the point that the acquisition values most, and what to tell the user about it.
+
+        ``frugality`` is what speaks against points that cost more than others.
+        """
         residuals = self.recalibrate(data, fits)
         if (stretch := self._stretch(history)) > 1.0:
             residuals[0] = compose(Normal(0.0, stretch), residuals[0])
         criterion = self._criterion(data, fits, residuals, cube, rng)
+        if frugality is not None:
+            criterion = total([criterion, frugality])
         taken, notices = self.taken(history, cube)
         x = argmax(criterion, cube, rng, near(history, rng), taken)
         return x, (*notices, *self._broken(x, data, fits))
@@ -191,8 +199,9 @@ class Policy:
         calibration_set, residuals = self._calibration_set_of(data), []
         online = [*data.subset.online, *data.limit_logs]
         targets = [*data.objectives, *data.constraints]
-        for fitted, (X, y), log in zip(models, targets, online, strict=True):
-            scores = calibration_set.scores(data.model, fitted, X, y, log)
+        stds = [*data.stds, *[None] * len(data.constraints)]
+        for fitted, (X, y), log, std in zip(models, targets, online, stds, strict=True):
+            scores = calibration_set.scores(data.model, fitted, X, y, log, std)
             residuals.append(scores.recalibrate(self.recalibrator).residual)
         return residuals
 
@@ -317,13 +326,17 @@ class Policy:
 
 
 def _fitted(
-    model: Model, targets: Targets, last: tuple[FittedModel, ...]
+    model: Model,
+    targets: Targets,
+    last: tuple[FittedModel, ...],
+    stds: tuple[FloatArray | None, ...] = (),
 ) -> tuple[FittedModel, ...]:
     """Return a model of each target, continuing from the last ones if there are as many."""
     known = last if len(last) == len(targets) else [None] * len(targets)
+    noise = [{} if std is None else {"noise": std} for std in stds or (None,) * len(targets)]
     return tuple(
-        before.refit(X, y) if isinstance(before, CanRefit) else model.fit(X, y)
-        for before, (X, y) in zip(known, targets, strict=True)
+        before.refit(X, y, **told) if isinstance(before, CanRefit) else model.fit(X, y, **told)
+        for before, (X, y), told in zip(known, targets, noise, strict=True)
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from calibrant.core.cube import Cube
 from calibrant.core.front import non_dominated
 from calibrant.core.typing import FloatArray
-from calibrant.models.protocol import HasLimit, KnowsLabels, Model
+from calibrant.models.protocol import HasLimit, KnowsLabels, Model, TakesNoise
 from calibrant.recalibration.score_log import ScoreLog
 from calibrant.search.history import History
 
@@ -34,6 +34,7 @@ class TrainingData:
         limit_names: the names of these constraints.
         limit_logs: the scores of their outcomes under the forecasts made before them.
         notices: what the user should be told about it.
+        stds: of each objective, the noise of its outcomes as far as it is known, (n,); or None.
     """
 
     model: Model
@@ -44,6 +45,7 @@ class TrainingData:
     limit_names: tuple[str, ...] = ()
     limit_logs: tuple[ScoreLog, ...] = ()
     notices: tuple[str, ...] = ()
+    stds: tuple[FloatArray | None, ...] = ()
 
 
 def prepare(model: Model, history: History, cube: Cube) -> TrainingData:
@@ -58,6 +60,14 @@ def prepare(model: Model, history: History, cube: Cube) -> TrainingData:
             f"More than {most} outcomes: from now on the model is fitted to the best, the latest "
             f"and an even choice of the others, {most} in all. For more, set its `most_outcomes`.",
         )
+    stds_used = history.stds is not None
+    if stds_used and not (isinstance(model, TakesNoise) and model.takes_noise):
+        stds_used = False
+        notices = (
+            *notices,
+            f"The stds of outcomes are not used: {type(model).__name__} learns the noise of all of "
+            "them, and takes none of single ones. The default model does.",
+        )
     succeeded = history.without_penalties()
     objectives = [(succeeded.X, y) for y in succeeded.Y.T]
     said = np.flatnonzero((~np.isnan(history.constraints)).any(axis=0)).tolist()
@@ -70,6 +80,9 @@ def prepare(model: Model, history: History, cube: Cube) -> TrainingData:
         tuple(history.names[column] if history.names else str(column) for column in said),
         tuple(history.limits[column] if history.limits else ScoreLog() for column in said),
         notices,
+        tuple(succeeded.stds.T)
+        if stds_used and succeeded.stds is not None
+        else (None,) * len(objectives),
     )
 
 

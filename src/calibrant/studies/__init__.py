@@ -7,13 +7,16 @@ May use: all rooms before it, and Optuna; Optuna's private names in
 Public names: below.
 """
 
+from calibrant.studies.budget import Budget
 from calibrant.studies.front_review import FrontReview, ObjectiveReview, review_front
+from calibrant.studies.measured import set_cost, set_std
 from calibrant.studies.minimize import maximize, minimize
 from calibrant.studies.review import Review, review
 from calibrant.studies.sampler import CalibratedSampler
 from calibrant.studies.storage import StorageLost, open_storage
 
 __all__ = [
+    "Budget",
     "CalibratedSampler",
     "FrontReview",
     "ObjectiveReview",
@@ -24,4 +27,6 @@ __all__ = [
     "open_storage",
     "review",
     "review_front",
+    "set_cost",
+    "set_std",
 ]

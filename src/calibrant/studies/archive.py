@@ -230,6 +230,7 @@ class Archive:
             names=tuple(names),
             limits=tuple(self._limit_log(name) for name in names),
             promises=np.array(self.promises()).reshape(-1, 2),
+            stds=self._stds(known, objectives),
         )
         if not pruned:
             return history
@@ -240,6 +241,27 @@ class Archive:
         """Return the probabilities promised that constraints are met, and whether they were."""
         known = self.records.values()
         return [(r.promised, r.met) for r in known if r.promised is not None]
+
+    def priced(self, space: Space, by_time: bool) -> tuple[FloatArray, FloatArray]:
+        """Return the points of trials whose cost is known, (n, d), and the costs, (n,).
+
+        With ``by_time``, a trial that has not said what it has cost has cost the time it took.
+        """
+        costs = {}
+        for n in self._there(space):
+            record = self.records[n]
+            cost = record.seconds if by_time and record.cost is None else record.cost
+            if cost is not None:
+                costs[n] = cost
+        return self._points(space, list(costs)), np.array(list(costs.values()))
+
+    def _stds(self, known: Sequence[int], objectives: int) -> FloatArray | None:
+        """Return the stds of outcomes, NaN where they are not known; None where none are."""
+        told = [self.records[n].stds for n in known]
+        if all(stds is None for stds in told):
+            return None
+        missing = np.full(objectives, np.nan)
+        return np.array([missing if stds is None else stds for stds in told])
 
     def _limit_log(self, name: str) -> ScoreLog:
         """Return the online calibration set of a constraint."""

@@ -24,21 +24,26 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial
 
 from calibrant.studies.archive import INTERRUPTED
+from calibrant.studies.budget import Budget, CostFunction
 from calibrant.studies.job import record_run, same_job
 from calibrant.studies.limits import checked, value_within
+from calibrant.studies.measured import note, without_measured
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.records import best_so_far
 from calibrant.studies.runner import ERROR_KEY, Listener, both, evaluated, quiet_optuna, run
 from calibrant.studies.sampler import CalibratedSampler
-from calibrant.studies.sharing import hand_back
+from calibrant.studies.sharing import hand_back, wait_for_others
 from calibrant.studies.space_text import describe, parse_space
 from calibrant.studies.storage import open_storage
+
+N_TRIALS = 50
+MOST_TRIALS = 10_000  # of a study with a budget, which ends it
 
 
 def minimize(
     objective: Callable[[dict[str, Any]], Any],
     space: Mapping[str, Any],
-    n_trials: int = 50,
+    n_trials: int | None = None,
     *,
     storage: str | BaseStorage | None = None,
     study_name: str = "calibrant",
@@ -51,6 +56,8 @@ def minimize(
     stop: Listener | None = None,
     limits: Mapping[str, float] | None = None,
     min_feasible: float | None = None,
+    budget: float | str | Budget | None = None,
+    cost: CostFunction | None = None,
 ) -> Study:
     """Minimise a function over a search space, and return the Optuna study of the search.
 
@@ -65,10 +72,13 @@ def minimize(
 
     Args:
         objective: takes the parameters as a dict and returns a number; with ``limits``, a number
-            and a dict of what it measured: ``return loss, {"memory": 6.2}``.
+            and a dict of what it measured: ``return loss, {"memory": 6.2}``. Where the noise of the
+            number is known, it may be a number and its standard deviation: ``return loss, 0.02``.
+            The dict may hold both that and what the evaluation has cost: ``{"std": …, "cost": …}``.
         space: by name, a range ``(low, high)``, choices ``[…]``, text such as ``"1e-5..1e-1:log"``,
             or an Optuna distribution.
-        n_trials: the total number of evaluations, including those already in the study.
+        n_trials: the total number of evaluations, including those already in the study; by default
+            50 or, with a budget, as many as that allows.
         storage: an Optuna storage, or its URL (``"sqlite:///study.db"``). With it the study can be
             resumed, and other processes can work on it at the same time.
         study_name: the name of the study in the storage.
@@ -86,6 +96,12 @@ def minimize(
         min_feasible: evaluate only settings that keep to all limits with this calibrated
             probability or, where that is nowhere, where it is highest. Unless given, it is weighed
             against what a setting may gain.
+        budget: what all evaluations may cost, those already in the study included: a number in the
+            unit of their costs, or a time that they may take, such as "2h". Improvement is then
+            weighed against cost, and nothing is started that is expected to cost a tenth more than
+            what is left.
+        cost: what a setting costs, where that is known beforehand: a function of the parameters as
+            a dict. Otherwise the objective returns it, and it is learned where it is high.
     """
     distributions = parse_space(space)
     if direction not in ("minimize", "maximize"):
@@ -97,24 +113,31 @@ def minimize(
         raise ValueError(
             f'`min_feasible={min_feasible}` is about `limits`: give these too, as {{"memory": 8}}.'
         )
-    study = open_study(distributions, storage, study_name, direction, sampler, seed, min_feasible)
+    purse = _purse(budget, cost)
+    total = most_trials(n_trials, purse)
+    study = open_study(
+        distributions, storage, study_name, direction, sampler, seed, min_feasible, purse
+    )
     same_job(study, parameters=sorted(distributions), limits=known_limits)
     record_run(study, seed=seed)
 
     def evaluate(trial: Trial) -> float:
-        outcome = objective(suggest(trial, distributions))
-        value: float = value_within(trial, outcome, known_limits)
+        params = suggest(trial, distributions)
+        with nullcontext() if purse is None else purse.spending(trial, params):
+            rest = without_measured(trial, objective(params), known_limits)
+        value: float = value_within(trial, rest, known_limits)
         return value
 
-    with _progress_bar(study, n_trials) if progress else nullcontext() as show:
-        run(study, evaluate, n_trials, n_jobs, time_budget, both(show, stop))
+    with _progress_bar(study, total, purse) if progress else nullcontext() as show:
+        if purse is None or purse.left(study) > 0.0:
+            run(study, evaluate, total, n_jobs, time_budget, both(both(show, stop), purse))
     return study
 
 
 def maximize(
     objective: Callable[[dict[str, Any]], Any],
     space: Mapping[str, Any],
-    n_trials: int = 50,
+    n_trials: int | None = None,
     **options: Any,
 ) -> Study:
     """Maximise a function over a search space, and return the Optuna study of the search.
@@ -127,10 +150,12 @@ def maximize(
     Values, forecasts and reports are in the objective's own sign.
 
     Args:
-        objective: takes the parameters as a dict and returns a number; with ``limits``, a number
-            and a dict of what it measured: ``return gain, {"memory": 6.2}``.
+        objective: takes the parameters as a dict and returns a number, or a number and its
+            standard deviation; with ``limits``, a number and a dict of what it measured:
+            ``return gain, {"memory": 6.2}``.
         space: as in :func:`minimize`.
-        n_trials: the total number of evaluations, including those already in the study.
+        n_trials: the total number of evaluations, including those already in the study; by default
+            50.
         options: the other arguments of :func:`minimize`.
     """
     if "direction" in options:
@@ -147,6 +172,7 @@ def tune_command(
     listener: Listener | None = None,
     time_budget: float | None = None,
     handing_back: bool = False,
+    budget: Budget | None = None,
 ) -> bool:
     """Tune a program until the study has ``n_trials`` evaluations, or until Ctrl-C.
 
@@ -159,23 +185,30 @@ def tune_command(
     command.check(list(distributions), n_jobs)
 
     def evaluate(trial: Trial) -> float:
+        params = suggest(trial, distributions)
         try:
-            outcome = command.outcome(suggest(trial, distributions), trial.number)
+            with nullcontext() if budget is None else budget.spending(trial, params):
+                reading = command.reading(params, trial.number)
+                note(trial, std=reading.std, cost=reading.cost)
         except CommandFailed as failure:
             if command.stopped:
                 trial.set_user_attr(INTERRUPTED, True)
             trial.set_user_attr(ERROR_KEY, str(failure))
             raise
-        value: float = value_within(
-            trial, outcome if command.limits else outcome[0], command.limits
-        )
+        outcome = (reading.value, reading.measured) if command.limits else reading.value
+        value: float = value_within(trial, outcome, command.limits)
         return value
 
+    if budget is not None and budget.left(study) <= 0.0:
+        return False
+    listeners = both(listener, budget)
     interrupted = run(
-        study, evaluate, n_trials, n_jobs, time_budget, listener, on_interrupt=command.stop
+        study, evaluate, n_trials, n_jobs, time_budget, listeners, on_interrupt=command.stop
     )
     if interrupted and handing_back:
         hand_back(study)
+    if budget is not None and not interrupted:
+        wait_for_others(study)  # what they have begun is part of the budget
     return interrupted
 
 
@@ -187,6 +220,7 @@ def open_study(
     sampler: BaseSampler | None = None,
     seed: int | None = None,
     min_feasible: float | None = None,
+    budget: Budget | None = None,
 ) -> Study:
     """Return the study of a name: the stored one if there is one, otherwise a new one.
 
@@ -204,7 +238,7 @@ def open_study(
             "to that instead, as in CalibratedSampler(min_feasible=0.9)."
         )
     sampler = sampler or CalibratedSampler(
-        search_space=distributions, seed=seed, min_feasible=min_feasible
+        search_space=distributions, seed=seed, min_feasible=min_feasible, budget=budget
     )
     if storage is not None:
         _check_storable(distributions)
@@ -270,8 +304,28 @@ def suggest(trial: Trial, distributions: Mapping[str, BaseDistribution]) -> dict
     return params
 
 
+def _purse(budget: float | str | Budget | None, cost: CostFunction | None) -> Budget | None:
+    """Return the budget, or raise where costs are given without one."""
+    if budget is None:
+        if cost is not None:
+            raise ValueError("`cost` is about a `budget`: give that too, as budget=100.0.")
+        return None
+    if not isinstance(budget, Budget):
+        return Budget(budget, cost)
+    if cost is not None:
+        raise ValueError("`cost` belongs to the budget: Budget(100.0, cost), or both here.")
+    return budget
+
+
+def most_trials(n_trials: int | None, budget: Budget | None) -> int:
+    """Return how many evaluations a study is to have, at most."""
+    if n_trials is None:
+        return N_TRIALS if budget is None else MOST_TRIALS
+    return n_trials
+
+
 @contextmanager
-def _progress_bar(study: Study, n_trials: int) -> Iterator[Listener]:
+def _progress_bar(study: Study, n_trials: int, budget: Budget | None) -> Iterator[Listener]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -294,6 +348,8 @@ def _progress_bar(study: Study, n_trials: int) -> Iterator[Listener]:
         def show(study: Study, trial: FrozenTrial) -> None:
             best = best_so_far(study)
             shown = "" if best is None else f"best {best.value:.6g}"
+            if budget is not None:
+                shown = f"{shown} {budget.words(study)}"
             bar.update(task, completed=evaluated(study), best=shown)
 
         yield show

@@ -6,6 +6,7 @@ exit code, output without a number) raises :class:`CommandFailed` with the reaso
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -20,6 +21,8 @@ from typing import Any
 from calibrant.studies.output import Tail
 from calibrant.studies.results import NoResult, Reading, plain, read_result
 from calibrant.studies.watchdog import Watchdog
+
+logger = logging.getLogger("calibrant")
 
 _NAME = r"[A-Za-z_][\w.-]*"
 _PLACE = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")  # {{name}} gives {name}
@@ -50,6 +53,9 @@ class Command:
         logs: the folder in which the output of each trial is kept, as ``trial-0.out`` and
             ``trial-0.err``; they can be followed while it runs.
         limits: by name, the most that other fields of the JSON may be.
+        json_std_field: the field of the JSON that holds the std of the result's noise. Without it,
+            a result such as ``0.83 ± 0.02`` has one.
+        cost_field: the field of the JSON that says what the evaluation has cost.
     """
 
     arguments: Sequence[str]
@@ -59,6 +65,8 @@ class Command:
     result_regex: str | None = None
     logs: Path | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
+    json_std_field: str | None = None
+    cost_field: str | None = None
     first_reading: Reading | None = field(default=None, init=False, repr=False)
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set, init=False, repr=False)
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
@@ -80,6 +88,11 @@ class Command:
             raise ValueError(
                 "A limit is about a field of the JSON that the program prints; say which field is "
                 "the result, too: --json-field."
+            )
+        if self.json_std_field is not None and self.json_field is None:
+            raise ValueError(
+                "The field of the std belongs to a field of the result: give --json-field, too, or "
+                "print `0.83 ± 0.02`."
             )
         if "trial" in names:
             raise ValueError("`trial` is the number of the trial; give the parameter another name.")
@@ -105,18 +118,18 @@ class Command:
         Raises:
             CommandFailed: if it gives no number.
         """
-        return self.outcome(params, trial)[0]
+        return self.reading(params, trial).value
 
-    def outcome(self, params: Mapping[str, Any], trial: int) -> tuple[float, Mapping[str, float]]:
-        """Run the program and return its result, and what it measured of each limit.
+    def reading(self, params: Mapping[str, Any], trial: int) -> Reading:
+        """Run the program and return its result, with what else it says.
 
         Raises:
-            CommandFailed: if it does not give all these numbers.
+            CommandFailed: if it does not give the result, and what was measured of each limit.
         """
         reading = self._reading(params, trial)
         if self.first_reading is None:
             self.first_reading = reading
-        return reading.value, reading.measured
+        return reading
 
     def _reading(self, params: Mapping[str, Any], trial: int) -> Reading:
         values = {**params, "trial": trial}
@@ -164,16 +177,30 @@ class Command:
             )
 
     def _read(self, text: str, source: str, cut: bool = False) -> Reading:
+        def beside(name: str) -> float | None:
+            """Return a field without which the result is still one."""
+            try:
+                return read_result(text, source, name, None, cut).value
+            except NoResult as failure:
+                logger.warning("The result is used without its `%s`: %s.", name, failure)
+                return None
+
         try:
             reading = read_result(text, source, self.json_field, self.result_regex, cut)
             measured = {name: read_result(text, source, name, None, cut) for name in self.limits}
-            return replace(reading, measured={name: one.value for name, one in measured.items()})
         except NoResult as failure:
             raise CommandFailed(str(failure)) from None
+        return replace(
+            reading,
+            measured={name: one.value for name, one in measured.items()},
+            std=reading.std if self.json_std_field is None else beside(self.json_std_field),
+            cost=None if self.cost_field is None else beside(self.cost_field),
+        )
 
     def _tails(self, trial: int) -> tuple[Tail, Tail]:
         """Return what follows the program's output, and its errors."""
-        enough = _ENOUGH_JSON if self.json_field is not None or self.limits else _ENOUGH
+        in_json = self.json_field is not None or self.limits or self.cost_field is not None
+        enough = _ENOUGH_JSON if in_json else _ENOUGH
         if self.logs is None:
             return Tail(enough), Tail(_ENOUGH)
         self.logs.mkdir(parents=True, exist_ok=True)

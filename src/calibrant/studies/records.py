@@ -14,6 +14,7 @@ from calibrant.core.normal import SCORE_LIMIT
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.search.shown import Circumstances
+from calibrant.studies.measured import cost_of, stds_of
 from calibrant.studies.space import Internal
 from calibrant.studies.suggestions import stored
 
@@ -44,6 +45,9 @@ class Record(NamedTuple):
     limit_scores: dict[str, float]  # of constraints under the forecasts made before them
     promised: float | None  # the probability given before that all constraints are met
     by: Mapping[str, Any] | None = None  # the state that showed the interval, as it was noted
+    stds: FloatArray | None = None  # of the noise of its values, NaN where it is not known
+    cost: float | None = None  # as it was reported
+    seconds: float = 0.0  # that it took
 
     @property
     def value(self) -> float:
@@ -119,6 +123,11 @@ def read(trial: FrozenTrial, flip: FloatArray) -> Record:
         limit_scores,
         promised,
         suggestion.by if suggestion and forecasts else None,
+        stds_of(trial, flip.size),
+        cost_of(trial),
+        max(0.0, moment(trial.datetime_complete) - moment(trial.datetime_start))
+        if trial.datetime_start
+        else 0.0,
     )
 
 

@@ -17,10 +17,10 @@ from typing import Any
 from calibrant.core.words import shortened
 
 # Possessive quantifiers, so that no part of a number attached to text ("3.2s") matches.
-_NUMBER = re.compile(
-    r"(?<![\w.])[-+]?+(?:(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+|inf(?:inity)?+|nan)(?![\w])",
-    re.IGNORECASE,
-)
+_SIGNED = r"[-+]?+(?:(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+|inf(?:inity)?+|nan)(?![\w])"
+_NUMBER = re.compile(rf"(?<![\w.]){_SIGNED}", re.IGNORECASE)
+# 0.83 ± 0.02, 0.83 +- 0.02, 0.83 +/- 0.02: a value, and the std of its noise.
+_WITH_STD = re.compile(rf"(?<![\w.])({_SIGNED})\s*(?:±|\+/?-)\s*({_SIGNED})", re.IGNORECASE)
 _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_]")  # colours and cursor movements
 # Names of devices, as in tensor(0.25, device='cuda:0'): their numbers are no results.
 _DEVICE = re.compile(
@@ -42,9 +42,12 @@ class Reading:
     value: float
     line: str
     measured: Mapping[str, float] = field(default_factory=dict)  # what has a limit, by name
+    std: float | None = None  # of its noise, where the program says so
+    cost: float | None = None  # likewise
 
     def __str__(self) -> str:
-        return f'read {self.value:g} from "{shortened(self.line, 72)}"'
+        noise = "" if self.std is None else f" ± {self.std:g}"
+        return f'read {self.value:g}{noise} from "{shortened(self.line, 72)}"'
 
 
 def plain(text: bytes) -> str:
@@ -82,12 +85,15 @@ def _last_match(text: str, regex: str, source: str) -> Reading:
     if not last:
         raise NoResult(f"nothing in {source} matches {regex!r}")
     found = last[0][1] if last[0].re.groups else last[0][0]
+    text = (found or "").strip().replace("\N{MINUS SIGN}", "-")
+    pair = _WITH_STD.fullmatch(text)
     try:
-        value = float((found or "").strip().replace("\N{MINUS SIGN}", "-"))
+        value = float(pair[1] if pair else text)
     except ValueError:
         said = shortened(found or "", 60)
         raise NoResult(f"what {regex!r} matches in {source} is no number: {said!r}") from None
-    return Reading(value, _line(last[0].string, last[0].start()))
+    std = float(pair[2]) if pair else None
+    return Reading(value, _line(last[0].string, last[0].start()), std=std)
 
 
 def _line(text: str, place: int) -> str:
@@ -102,13 +108,16 @@ def _last_number(text: str, source: str) -> Reading:
     last = deque(_NUMBER.finditer(hidden), maxlen=1)
     if not last:
         raise NoResult(f"no number in {source}")
-    found = last[0]
+    found, place, std = last[0][0], last[0].start(), None
+    pairs = deque(_WITH_STD.finditer(hidden), maxlen=1)
+    if pairs and pairs[0].end() == last[0].end():
+        found, place, std = pairs[0][1], pairs[0].start(), float(pairs[0][2])
     # 1,234.5 and 0,25 may be one number or the last two of a list: fail instead of guessing.
-    thousands = re.search(r"(?<!\d)\d{1,3},$", text[: found.start()])
-    decimals = re.search(r"(?<![\d.,])\d+,$", text[: found.start()])
-    if (thousands and re.match(r"\d{3}(\D|$)", found[0])) or (decimals and found[0].isdigit()):
-        raise NoResult(f"{source} ends in ...,{found[0]}: write it without commas")
-    return Reading(float(found[0]), _line(text, found.start()))
+    thousands = re.search(r"(?<!\d)\d{1,3},$", text[:place])
+    decimals = re.search(r"(?<![\d.,])\d+,$", text[:place])
+    if (thousands and re.match(r"\d{3}(\D|$)", found)) or (decimals and found.isdigit()):
+        raise NoResult(f"{source} ends in ...,{found}: write it without commas")
+    return Reading(float(found), _line(text, place), std=std)
 
 
 def _field(text: str, name: str, source: str, cut: bool) -> float:

@@ -44,8 +44,8 @@ def both(one: Listener | None, other: Listener | None) -> Listener | None:
     return listen
 
 
-class _Surplus(Exception):
-    """The trial was one too many: other workers had taken the last places."""
+class Refused(Exception):
+    """The trial is not started: others took the last places, or it costs more than is left."""
 
 
 def run(
@@ -90,12 +90,15 @@ def run(
     def guarded(trial: Trial) -> float:
         if is_surplus(study, trial.number, n_trials):
             trial.set_user_attr(INTERRUPTED, True)  # it is no evaluation
-            raise _Surplus
+            raise Refused
         try:
             with stop.at_once():
                 value = float(evaluate(trial))
         except KeyboardInterrupt:
             trial.set_user_attr(INTERRUPTED, True)  # not the fault of these parameters
+            raise
+        except Refused:
+            trial.set_user_attr(INTERRUPTED, True)
             raise
         except optuna.TrialPruned:
             raise

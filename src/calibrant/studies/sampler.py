@@ -38,6 +38,8 @@ from calibrant.search.step import Fits, Policy, Suggestion
 from calibrant.search.training import TrainingData
 from calibrant.studies import optuna_private
 from calibrant.studies.archive import Archive, running_points
+from calibrant.studies.budget import Budget
+from calibrant.studies.pricing import Pricing
 from calibrant.studies.randomness import Randomness
 from calibrant.studies.shown import ShownForecasts
 from calibrant.studies.space import Internal, Space, searchable
@@ -93,6 +95,8 @@ class CalibratedSampler(BaseSampler):
             that the objective asks for: a suggestion outside them is not used.
         seed: of all random choices. A search that is stopped and resumed goes on with the random
             numbers that it would have drawn.
+        budget: of what trials cost, where they differ: improvement is then weighed against the
+            price. Give it as a callback too, to stop when it is spent.
     """
 
     def __init__(
@@ -110,7 +114,12 @@ class CalibratedSampler(BaseSampler):
         reference_point: Sequence[float] | None = None,
         search_space: Mapping[str, Any] | None = None,
         seed: int | None = None,
+        budget: Budget | None = None,
     ) -> None:
+        if budget is not None:
+            validate.like("budget", budget, Budget, "Budget(100.0)")
+        self._budget = budget
+        self._pricing = None if budget is None else Pricing(budget)
         self._policy = Policy(
             model, recalibrator, calibration_set, acquisition, repeats, patience, min_feasible
         )
@@ -253,20 +262,33 @@ class CalibratedSampler(BaseSampler):
             taken, notices = self._policy.taken(history, cube)
             self._notices.say(notices)
             x = startup_point(self._own_place(study, trial, cube), cube, taken, self._random.rng)
-            return Suggestion(space.row(space.existing({**space.internal(x), **fixed})))
+            if self._pricing is not None:
+                self._pricing.update(self._archive, space)
+                x = self._pricing.affordable(x, space, study, trial)
+            x = space.row(space.existing({**space.internal(x), **fixed}))
+            return Suggestion(x, cost=self._expected_cost(x, space))
         data = self._policy.prepare(history, cube)
         fits, point = self._fit(data, space), dict(fixed)
         self._last = (space.distributions, fits)
         self._notices.say(data.notices)
+        frugality = None
+        if self._pricing is not None:
+            self._pricing.update(self._archive, space)
+            frugality = self._pricing.frugality(study, trial)
         if len(fixed) < cube.dim:  # choose what was not given
             columns = {name: column for column, name in enumerate(space.coordinates)}
             given = {columns[name]: float(space.row(fixed)[columns[name]]) for name in fixed}
             part = cube.fixed(given) if given else cube
             policy = self._policy_of(study)
-            chosen, notices = policy.choose(history, data, fits, part, self._random.rng)
+            chosen, notices = policy.choose(history, data, fits, part, self._random.rng, frugality)
             self._notices.say(notices)
             point = {**space.internal(chosen), **fixed}
-        return self._policy.forecast(space.row(space.existing(point)), data, fits)
+        x = space.row(space.existing(point))
+        suggestion = self._policy.forecast(x, data, fits)
+        return replace(suggestion, cost=self._expected_cost(x, space))
+
+    def _expected_cost(self, x: FloatArray, space: Space) -> float | None:
+        return None if self._pricing is None else self._pricing.expected(x, space)
 
     def _fit(self, data: TrainingData, space: Space) -> Fits:
         """Fit the models, continuing from those of the last suggestion if parameters are the same.
@@ -313,7 +335,8 @@ class CalibratedSampler(BaseSampler):
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        for name in ("_lock", "_archive", "_last", "_shown"):  # a copy rereads, wherever it is
+        # A copy rereads, wherever it is.
+        for name in ("_lock", "_archive", "_last", "_shown", "_pricing"):
             del state[name]
         return state
 
@@ -321,3 +344,4 @@ class CalibratedSampler(BaseSampler):
         self.__dict__.update(state)
         self._lock, self._archive, self._last = threading.RLock(), Archive(), ({}, Fits())
         self._shown = ShownForecasts(go_on=True)
+        self._pricing = None if self._budget is None else Pricing(self._budget)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from calibrant.studies.limits import checked
 from calibrant.studies.processes import identity
 from calibrant.studies.steady import BEAT, worker_of
 
+_LOOK = 0.5  # seconds between two looks at what the others are doing
 _PLAN = "calibrant:plan"  # user attribute of a study: what a worker needs to know to join it
 
 
@@ -37,6 +39,9 @@ class Plan:
         json_field, result_file, result_regex, trial_timeout: how its result is read.
         limits: the most that other fields of its JSON may be.
         min_feasible: the probability with which suggestions keep to them.
+        json_std_field, cost_field: fields of its JSON that say how noisy the result is, and what
+            the evaluation has cost.
+        budget: what all evaluations may cost, as it was written; None: anything.
     """
 
     space: Mapping[str, BaseDistribution]
@@ -48,6 +53,9 @@ class Plan:
     trial_timeout: float | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
     min_feasible: float | None = None
+    json_std_field: str | None = None
+    cost_field: str | None = None
+    budget: str | None = None
 
 
 def announce(study: Study, plan: Plan) -> None:
@@ -62,6 +70,9 @@ def announce(study: Study, plan: Plan) -> None:
         "trial_timeout": plan.trial_timeout,
         "limits": dict(plan.limits),
         "min_feasible": plan.min_feasible,
+        "json_std_field": plan.json_std_field,
+        "cost_field": plan.cost_field,
+        "budget": plan.budget,
     }
     if study.user_attrs.get(_PLAN) != noted:
         study.set_user_attr(_PLAN, noted)
@@ -82,6 +93,9 @@ def plan_of(study: Study) -> Plan:
             noted["trial_timeout"],
             checked(noted.get("limits")),
             noted.get("min_feasible"),
+            noted.get("json_std_field"),
+            noted.get("cost_field"),
+            noted.get("budget"),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         raise ValueError(
@@ -134,6 +148,13 @@ def take_over(study: Study) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
         optuna.storages.fail_stale_trials(study)
+
+
+def wait_for_others(study: Study) -> None:
+    """Wait until no worker that gives signs of life evaluates anything."""
+    while any(_beats(t) for t in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))):
+        time.sleep(_LOOK)
+        take_over(study)
 
 
 def hand_back(study: Study) -> int:

@@ -43,6 +43,7 @@ class Stored(NamedTuple):
     limits: dict[str, Forecast]  # of constraints, by name
     feasible: float | None  # the probability promised that all of them are met
     by: Mapping[str, Any] | None = None  # the state that showed the interval, as it was noted
+    cost: float | None = None  # what it is expected to cost, where there is a budget
 
 
 def signs(study: Study) -> FloatArray:
@@ -83,6 +84,8 @@ def store(
     if shown is not None:  # JSON has no infinity
         record["shown"] = [end if np.isfinite(end) else None for end in shown]
         record["by"] = by
+    if suggestion.cost is not None:
+        record["cost"] = suggestion.cost
     if random is not None:
         record["random"] = random
     optuna_private.note_trial(study, trial, _KEY, record)
@@ -135,7 +138,10 @@ def _decoded(record: Mapping[str, Any]) -> Stored:
     by = record.get("by")
     if by is not None and not isinstance(by, Mapping):
         raise ValueError(f"{by!r} is not the state of a recalibrator")
-    return Stored(params, forecasts, then, known, shown, limits, feasible, by)
+    cost = record.get("cost")
+    if cost is not None and _number(cost) < 0.0:
+        raise ValueError(f"{cost} is not a cost")
+    return Stored(params, forecasts, then, known, shown, limits, feasible, by, cost)
 
 
 def _circumstances(noted: Any) -> Circumstances | None:
