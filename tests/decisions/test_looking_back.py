@@ -83,7 +83,7 @@ def test_several_objectives_are_refused_with_a_way_out():
         return x, x
 
     study.optimize(both, n_trials=2)
-    with pytest.raises(ValueError, match=r"single objective.* 2; `calibrant.report`"):
+    with pytest.raises(ValueError, match=r"single objective.* 2; `calibrant.review_front`"):
         calibrant.review(study)
     with pytest.raises(ValueError, match="Pruning needs a single objective, but the study has 2"):
         calibrant.CalibratedPruner().review(study)
