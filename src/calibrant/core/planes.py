@@ -18,6 +18,7 @@ from calibrant.core.typing import FloatArray
 
 _MARGIN = 1e-12  # of the range: so that rounding does not carry a point over the plane it is put on
 _STEPS = 12  # changes of one number, per number and rule, before a point is given up
+_EXACT = 1e-13  # the same, of points that are mended
 EQUAL = 1e-9  # sums that differ by less, as a share of their size, are equal
 
 
@@ -100,7 +101,7 @@ class Planes:
         for _ in range(_STEPS * sum(self.weights.shape)):
             excess = numbers @ self.weights.T - self.bounds
             size = np.maximum(np.abs(self.bounds), np.abs(numbers) @ np.abs(self.weights).T)
-            broken = np.where(self.equal, np.abs(excess) > 0.1 * EQUAL * size, excess > 0.0)
+            broken = np.where(self.equal, np.abs(excess) > _EXACT * size, excess > 0.0)
             rows = np.flatnonzero(broken.any(axis=1))
             if not rows.size:
                 break
@@ -140,8 +141,13 @@ class Planes:
         ends = np.where(decrease, low[place], high[place])
         for i, (row, column) in enumerate(zip(rows, place, strict=True)):
             scale = self.scales[self._columns[column]]
-            share = 0.0 if rng is None or equal[i] else float(rng.random())
-            target = _between(scale, float(limit[i]), float(ends[i]), share)
+            share = 0.0 if rng is None else float(rng.random())
+            if rng is not None and not scale.low <= limit[i] <= scale.high:
+                # More than this number alone can give: part of it, so that others give theirs.
+                target = _between(scale, float(value[i]), float(ends[i]), 0.5 + 0.5 * share)
+            else:
+                share = 0.0 if equal[i] else share
+                target = _between(scale, float(limit[i]), float(ends[i]), share)
             if not equal[i]:
                 target -= (1.0 if decrease[i] else -1.0) * _MARGIN * (scale.high - scale.low)
             numbers[row, column] = _on_grid(scale, target, None if equal[i] else bool(decrease[i]))

@@ -51,9 +51,10 @@ class Rule:
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Return points, mended where they broke a linear rule, and which keep to the rule now."""
         good = self.holds(X)
-        if self.planes is None or good.all():
+        if self.planes is None or (good.all() and not self.planes.equal.any()):
             return X, good
-        X, bad = X.copy(), np.flatnonzero(~good)
+        # Sums that are equal up to rounding are made so as far as floats can be.
+        X, bad = X.copy(), np.flatnonzero(~good | self.planes.equal.any())
         X[bad] = cube.snap(self.planes.mend(X[bad], rng))
         good[bad] = self.holds(X[bad])
         return X, good

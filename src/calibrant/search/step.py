@@ -363,7 +363,7 @@ def _feasible(
 def _to_beat(
     imagined: Sequence[Imagined], succeeded: History, cube: Cube
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Return what an improvement must beat: points (k, d), means (objectives, k), and finished ones.
+    """Return what is to be beaten: points (k, d), means (objectives, k), how many have finished.
 
     They are those of feasible outcomes, then of running points: another next to these is no
     improvement. Where some coordinates were given, only points that have the same count: what is

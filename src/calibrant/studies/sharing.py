@@ -37,6 +37,9 @@ class Plan:
         json_field, result_file, result_regex, trial_timeout: how its result is read.
         limits: the most that other fields of its JSON may be.
         min_feasible: the probability with which suggestions keep to them.
+        such_that: constraints between parameters, as text.
+        fixed: parameters that are given rather than chosen.
+        candidates: the file of candidates, and the column of their names.
     """
 
     space: Mapping[str, BaseDistribution]
@@ -48,6 +51,9 @@ class Plan:
     trial_timeout: float | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
     min_feasible: float | None = None
+    such_that: tuple[str, ...] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    candidates: tuple[str, str] | None = None
 
 
 def announce(study: Study, plan: Plan) -> None:
@@ -63,6 +69,9 @@ def announce(study: Study, plan: Plan) -> None:
         "limits": dict(plan.limits),
         "min_feasible": plan.min_feasible,
     }
+    # Only where there are any: workers of an earlier version can join all others.
+    limited = {"such_that": plan.such_that, "fixed": plan.fixed, "candidates": plan.candidates}
+    noted |= {name: _listed(part) for name, part in limited.items() if part}
     if study.user_attrs.get(_PLAN) != noted:
         study.set_user_attr(_PLAN, noted)
 
@@ -82,12 +91,26 @@ def plan_of(study: Study) -> Plan:
             noted["trial_timeout"],
             checked(noted.get("limits")),
             noted.get("min_feasible"),
+            tuple(map(str, noted.get("such_that", ()))),
+            dict(noted.get("fixed", {})),
+            _pair(noted.get("candidates")),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         raise ValueError(
             f"The study `{study.study_name}` does not say what it tunes: start it with "
             "`calibrant tune`, then join it."
         ) from None
+
+
+def _listed(part: Any) -> Any:
+    return list(part) if isinstance(part, tuple) else dict(part)
+
+
+def _pair(noted: Any) -> tuple[str, str] | None:
+    if noted is None:
+        return None
+    path, names = noted
+    return str(path), str(names)
 
 
 def places(study: Study, n_trials: int) -> int:
