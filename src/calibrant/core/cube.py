@@ -1,8 +1,8 @@
 """The unit cube that the search runs on: its allowed coordinates, and how to spread points over it.
 
 Every parameter is one coordinate in [0, 1]. Integers, categories and numbers with a step allow only
-some values, which an :class:`Axis` lists. What may be tried can be less than the product of axes: the
-points of a list, or those that keep to a rule (:mod:`calibrant.core.rule`). Whatever is drawn,
+some values, which an :class:`Axis` lists. What may be tried can be less than the product of axes:
+the points of a list, or those that keep to a rule (:mod:`calibrant.core.rule`). Whatever is drawn,
 spread or enumerated here may be tried.
 """
 
@@ -270,11 +270,11 @@ class Cube:
             moved.append(change)
         if not moved:
             return np.empty((0, self.dim))
-        others = self.snap(np.concatenate(moved))
+        changed = self.snap(np.concatenate(moved))
         if self.rule is None:
-            return others
-        others, good = self.rule.mend(replace(self, rule=None), others, rng)
-        return others[good]
+            return changed
+        changed, good = self.rule.mend(self, changed, rng)
+        return changed[good]
 
 
 def _representatives(pool: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:

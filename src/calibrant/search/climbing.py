@@ -8,6 +8,7 @@ start. Where there is no gradient, and along rules that have none, points wander
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -106,7 +107,7 @@ def _along(criterion: Criterion, cube: Cube, planes: Planes, start: FloatArray) 
         values, gradient = criterion(at(free_part)[None])
         return -float(values[0]), -gradient()[0, free]  # type: ignore[misc]
 
-    rules = [
+    rules: list[Any] = [
         {
             "type": kind,
             "fun": lambda u, rows=rows: -planes.slopes(at(u))[0][rows],
@@ -126,7 +127,7 @@ def _along(criterion: Criterion, cube: Cube, planes: Planes, start: FloatArray) 
     )
     end = start.copy()
     end[free] = np.where(np.isfinite(found.x), found.x, start[free])
-    return cube.snap(end[None])[0]
+    return np.asarray(cube.snap(end[None])[0])
 
 
 def _drawn_back(cube: Cube, starts: FloatArray, ends: FloatArray) -> FloatArray:

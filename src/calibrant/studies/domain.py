@@ -250,5 +250,3 @@ def _single(distribution: BaseDistribution) -> float:
 
 def _listing(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {value!r}" for name, value in values.items())
-
-

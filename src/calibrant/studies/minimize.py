@@ -116,9 +116,7 @@ def minimize(
         raise ValueError(
             f'`min_feasible={min_feasible}` is about `limits`: give these too, as {{"memory": 8}}.'
         )
-    study = open_study(
-        domain, storage, study_name, direction, sampler, seed, min_feasible, repeats
-    )
+    study = open_study(domain, storage, study_name, direction, sampler, seed, min_feasible, repeats)
     same_job(study, parameters=sorted(distributions), limits=known_limits)
     record_run(study, seed=seed)
     n_trials = n_trials if repeats else at_most(n_trials, study, domain)
@@ -223,7 +221,7 @@ def at_most(n_trials: int, study: Study, domain: Domain) -> int:
 
 
 def open_study(
-    domain: Domain,
+    space: Domain | Mapping[str, BaseDistribution],
     storage: str | BaseStorage | None,
     study_name: str,
     direction: str | Sequence[str],
@@ -237,6 +235,7 @@ def open_study(
     Of several objectives, each has a ``direction``.
     """
     wanted = [direction] if isinstance(direction, str) else list(direction)
+    domain = space if isinstance(space, Domain) else domain_of(space)
     distributions = domain.distributions
     if sampler is not None and not (domain.is_whole and not repeats):
         raise ValueError(

@@ -11,7 +11,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -45,7 +45,7 @@ class Constraint:
     """
 
     words: str
-    function: Callable[[Setting], bool] | None = None
+    function: Callable[[Setting], bool] | None = field(default=None, compare=False)
     linear: tuple[Linear, ...] = ()
 
     def holds(self, setting: Setting) -> bool:
@@ -84,7 +84,7 @@ def parse_constraints(
         such_that = [such_that]
     if not isinstance(such_that, Sequence):
         raise TypeError(
-            f"`such_that` must be text such as \"a + b <= 1\", a function of a setting, or a list "
+            f'`such_that` must be text such as "a + b <= 1", a function of a setting, or a list '
             f"of these, but got {such_that!r}."
         )
     constraints: list[Constraint] = []
@@ -147,7 +147,7 @@ def _equal(one: Any, other: Any) -> bool:
     """Whether two values are equal, sums of numbers up to rounding."""
     if isinstance(one, float) or isinstance(other, float):
         try:
-            return abs(one - other) <= EQUAL * max(1.0, abs(one), abs(other))
+            return bool(abs(one - other) <= EQUAL * max(1.0, abs(one), abs(other)))
         except TypeError:
             return False
     return bool(one == other)
