@@ -110,6 +110,7 @@ def fixed_by_sampler(study: Study) -> dict[str, Any]:
 def set_attribute(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
     """Set a user attribute of a trial whose parameters are being chosen."""
     study._storage.set_trial_user_attr(trial._trial_id, key, value)
+    trial.user_attrs[key] = value  # what the objective sees is a copy made before
 
 
 def begun_again(trial: FrozenTrial) -> list[int]:
