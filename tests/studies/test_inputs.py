@@ -47,7 +47,7 @@ def quadratic(p):
     return (p["a"] - 0.6) ** 2 + (p["b"] - 0.5) ** 2 + 0.01 * p["n"] + 0.1 * (p["kind"] == "v")
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.sampled_from(RULES), min_size=1, max_size=3, unique=True),
     st.integers(0, 1000),
@@ -84,7 +84,7 @@ def test_text_says_what_python_says(rule):
     for _ in range(200):
         a, b = rng.random(2)
         setting = {"a": a, "b": b if rng.random() < 0.7 else 0.7 - a, "n": int(rng.integers(1, 21)),
-                   "rate": 10 ** rng.uniform(-4, 0), "kind": str(rng.choice(["u", "v"]))}  # fmt: skip
+                   "rate": 0.1 * rng.random(), "kind": str(rng.choice(["u", "v"]))}  # fmt: skip
         assert all(c.holds(setting) for c in constraints) == keeps(setting, [rule])
 
 
@@ -179,7 +179,7 @@ def test_the_optimum_on_a_plane_is_found():
 
 
 def test_a_mixture_sums_to_one():
-    space = {name: (0.0, 1.0) for name in "abc"}
+    space = dict.fromkeys("abc", (0.0, 1.0))
     study = calibrant.minimize(
         lambda p: (p["a"] - 0.5) ** 2 + p["b"] * p["c"], space, 12, such_that="a + b + c == 1",
         seed=1, progress=False,
@@ -307,7 +307,7 @@ def test_candidates_keep_to_constraints_and_given_values():
     assert "m33" not in [trial.user_attrs["candidate"] for trial in study.trials]
     with pytest.raises(NothingToTry, match="None of the 60 candidates keeps to `size > 99`"):
         calibrant.minimize(activity, candidates=TABLE, such_that="size > 99", progress=False)
-    with pytest.raises(NothingToTry, match="None of the candidates has size = 1, group = 'base'"):
+    with pytest.raises(NothingToTry, match="None of the candidates has group = 'base', size = 1"):
         calibrant.minimize(
             activity, candidates=TABLE, fixed={"size": 1, "group": "base"}, progress=False
         )

@@ -123,18 +123,16 @@ def first_point(cube: Cube) -> FloatArray:
     rule = cube.rule
     assert rule is not None
     bare, rng = replace(cube, rule=None), np.random.default_rng(0)
-    for _ in range(_FIRST):
-        X, good = rule.mend(bare, bare.spread(_DRAWN, rng), rng)
-        if good.any():
-            return np.asarray(X[good][0])
-    if rule.planes is not None:
-        anchor = rule.planes.anchor(cube.dim)
-        if anchor is None:
-            raise NothingToTry(f"No setting keeps to {rule.words}: together they cannot hold.")
-        starts = bare.spread(_DRAWN, rng)
-        columns = list(rule.planes.scales)
-        starts[:, columns] = anchor[columns]
-        X, good = rule.mend(bare, bare.snap(starts))
+    for number in range(_FIRST):
+        X = bare.spread(_DRAWN, rng)
+        if number == 1 and rule.planes is not None:  # chance has failed: is there such a point?
+            anchor = rule.planes.anchor(cube.dim)
+            if anchor is None:
+                raise NothingToTry(f"No setting keeps to {rule.words}.")
+            columns = list(rule.planes.scales)
+            X[:, columns] = anchor[columns]
+            X = bare.snap(X)
+        X, good = rule.mend(bare, X, rng)
         if good.any():
             return np.asarray(X[good][0])
     raise NothingToTry(

@@ -59,8 +59,8 @@ class CalibratedNode(ExternalGenerationNode):
     It supports one or several objectives, or a weighted sum of metrics; outcome constraints with
     fixed bounds; parameters of every kind, including conditional ones; and constraints between
     parameters, which every point keeps to. It also learns from trials that came from elsewhere, if
-    they lie in the search space. A trial is read once, when it has ended. A node saved with its client keeps its settings, but not the forecasts of past
-    trials.
+    they lie in the search space. A trial is read once, when it has ended. A node saved with its
+    client keeps its settings, but not the forecasts of past trials.
 
     Args:
         name: the name of the node.
