@@ -98,6 +98,7 @@ class Planes:
                 little as they can. Some points may not be mended.
         """
         numbers, before = self._numbers(X), None
+        least, rng = rng is None, rng or np.random.default_rng(0)  # always the same changes then
         for _ in range(_STEPS * sum(self.weights.shape)):
             excess = numbers @ self.weights.T - self.bounds
             size = np.maximum(np.abs(self.bounds), np.abs(numbers) @ np.abs(self.weights).T)
@@ -106,7 +107,7 @@ class Planes:
             if not rows.size:
                 break
             before = numbers.copy() if before is None else before
-            self._change(numbers, rows, np.where(broken, excess, 0.0), rng)
+            self._change(numbers, rows, np.where(broken, excess, 0.0), rng, least)
         mended = X.copy()
         if before is None:
             return mended
@@ -120,7 +121,8 @@ class Planes:
         numbers: FloatArray,
         rows: NDArray[np.intp],
         excess: FloatArray,
-        rng: np.random.Generator | None,
+        rng: np.random.Generator,
+        least: bool,
     ) -> None:
         """Change one number of each row, so that the rule it breaks most is broken less."""
         low, high = self._ends
@@ -130,9 +132,9 @@ class Planes:
         down = over[:, None] * weights > 0.0
         here = numbers[rows]
         room = np.where(down, here - low, high - here) > 0.0
-        draw = np.ones_like(weights) if rng is None else rng.random(weights.shape)
-        worth = np.abs(weights) * (high - low) if rng is None else draw
-        place = np.argmax(np.where(room & (weights != 0.0), worth + 1e-9, 0.0), axis=1)
+        # Any of them: to choose by size would change the same few numbers to and fro.
+        worth = np.where(room & (weights != 0.0), rng.random(weights.shape) + 1e-9, 0.0)
+        place = np.argmax(worth, axis=1)
         each = np.arange(rows.size)
         decrease, weight, value = down[each, place], weights[each, place], here[each, place]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -141,8 +143,8 @@ class Planes:
         ends = np.where(decrease, low[place], high[place])
         for i, (row, column) in enumerate(zip(rows, place, strict=True)):
             scale = self.scales[self._columns[column]]
-            share = 0.0 if rng is None else float(rng.random())
-            if rng is not None and not scale.low <= limit[i] <= scale.high:
+            share = 0.0 if least else float(rng.random())
+            if not least and not scale.low <= limit[i] <= scale.high:
                 # More than this number alone can give: part of it, so that others give theirs.
                 target = _between(scale, float(value[i]), float(ends[i]), 0.5 + 0.5 * share)
             else:
