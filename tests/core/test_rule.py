@@ -98,7 +98,7 @@ def test_a_list_is_all_there_is():
     part = cube.fixed({1: float(points[3, 1])})
     np.testing.assert_array_equal(part.every_point(), points[3:4])
     with pytest.raises(NothingToTry):
-        cube.fixed({0: 2.0})
+        cube.fixed({0: 0.123})
 
 
 def test_ask_among_points_and_with_given_coordinates():
