@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-lowest test-doors types dist fuzz mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble objectives calibrated decisions kinds faults test-torch figures docs clean
+.PHONY: demo test test-all test-lowest test-doors types dist fuzz mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble objectives calibrated decisions kinds faults problems test-torch figures docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -137,6 +137,10 @@ decisions: .venv-peers/own/.installed .venv-torch/.installed  ## forecasts, reco
 kinds: .venv-peers/own/.installed  ## noise, workers, long searches: what is missing of it, and its page (hours)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.kinds.run
 	.venv-peers/own/bin/python -m benchmarks.kinds.tables
+
+problems: .venv-peers/own/.installed  ## candidates and constraints between inputs: what is missing, and its page (half an hour)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.problems.run
+	.venv-peers/own/bin/python -m benchmarks.problems.tables
 
 large: $(VENV)/.test-installed  ## searches with thousands of outcomes: what is missing, and its page (an hour)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.large.run

@@ -1,6 +1,6 @@
 """Run what is missing of the problems, and keep each result as it comes.
 
-    python -m benchmarks.problems.run [--kinds noise] [--systems calibrant random] [--jobs 2]
+    python -m benchmarks.problems.run [--kinds candidates] [--systems calibrant random] [--jobs 2]
 
 A system whose library is not installed here is left out; its stored results stay.
 """
@@ -15,12 +15,19 @@ from typing import Any
 
 from benchmarks.kit.lines import append, read_lines
 from benchmarks.kit.running import commit, run_missing
-from benchmarks.problems import costs, noise
+from benchmarks.problems import candidates, constraints, costs, noise
 from benchmarks.problems.kinds import REPETITIONS, Kind
 
 FOLDER = Path(__file__).parent / "results"
-KINDS: dict[str, Kind] = {kind.KIND.name: kind.KIND for kind in (noise, costs)}
-NEEDS = {"botorch": "botorch", "optuna-gp": "torch"}  # modules
+KINDS: dict[str, Kind] = {
+    kind.KIND.name: kind.KIND for kind in (candidates, constraints, noise, costs)
+}
+NEEDS = {  # modules
+    "baybe": "baybe",
+    "botorch": "botorch",
+    "optuna-gp": "torch",
+    "gp-ei pool search": "sklearn",
+}
 
 Run = tuple[str, str, int]  # system, task, seed
 

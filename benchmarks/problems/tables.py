@@ -1,4 +1,4 @@
-"""The page of the problems, from stored results: python -m benchmarks.problems.tables"""
+"""Write the page of results from the stored ones."""
 
 from __future__ import annotations
 
@@ -7,64 +7,81 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.kit.lines import read_lines
-from benchmarks.kit.statistics import paired_p
-from benchmarks.kit.words import markdown_table, number, p_value
+from benchmarks.kit.statistics import estimate, paired_p
+from benchmarks.kit.words import interval, markdown_table, number
 from benchmarks.problems.costs import LEARNED, LEARNING
-from benchmarks.problems.kinds import Kind, regrets
+from benchmarks.problems.kinds import FIRST, REPETITIONS, Kind, regrets
 from benchmarks.problems.run import KINDS, results
 
 PAGE = Path(__file__).parent / "README.md"
+OWN = "calibrant"
 
-HEAD = """# Problems as people have them
-
-Each kind of problem has a file here: its tasks, its systems and what counts. `python -m benchmarks.problems.run` runs what is missing of the results in `results/`, and `python -m benchmarks.problems.tables` writes this page from them.
-
-Cells are median regrets: 0 is the minimum, 1 the mean of random points. "Won" and "lost" count the pairs of runs, same task and same seed, in which calibrant ended lower or higher than the other system. p-values are those of Wilcoxon's signed-rank test on the logarithms of paired regrets, uncorrected. A system that has not been run is left out. Twenty repetitions of each task are planned; "runs" says how many are there, and fewer decide nothing.
-"""
+Ends = dict[str, dict[str, dict[int, float]]]  # system, task, seed -> regret at the end
 
 
-def main() -> None:
-    parts = [HEAD, *(_section(kind) for kind in KINDS.values()), _learned()]
-    PAGE.write_text("\n".join(parts))
+def ends_of(kind: Kind) -> Ends:
+    scales, found = (
+        kind.scales(),
+        {system: {t: {} for t in kind.scales()} for system in kind.systems},
+    )
+    for (system, task, seed), record in results(kind.name).items():
+        found[system][task][seed] = float(regrets(record["values"], *scales[task])[-1])
+    return found
 
 
-def _section(kind: Kind) -> str:
-    scales = kind.scales()
-    ended = {
-        (system, task, seed): float(regrets(record["values"], *scales[task])[-1])
-        for (system, task, seed), record in results(kind.name).items()
-    }
+def section(kind: Kind) -> str:
+    found, records = ends_of(kind), results(kind.name)
+    played = [system for system in kind.systems if any(found[system].values())]
     rows = []
-    for system in kind.systems:
-        own = {run: regret for run, regret in ended.items() if run[0] == system}
-        if not own:
-            continue
-        medians = [_median([r for run, r in own.items() if run[1] == task]) for task in scales]
-        rows.append([system, *medians, str(len(own)), *_against(ended, system)])
-    head = ["system", *scales, "runs", "won", "lost", "p"]
-    about = f"```text\n{kind.text}\n```"
-    return f"## {kind.title}\n\n{about}\n\n{markdown_table(head, rows)}\n"
+    for system in played:
+        own = [record for (name, _, _), record in records.items() if name == system]
+        cells = [
+            interval(estimate(list(by_seed.values()))) if by_seed else "–"
+            for by_seed in found[system].values()
+        ]
+        broken = np.mean([record["broken"] for record in own]) if "broken" in own[0] else None
+        shown = [] if broken is None else [f"{broken:.1f}"]
+        fewest = min(map(len, found[system].values()))
+        rows.append(
+            [system, str(fewest), *cells, *shown, f"{np.mean([r['seconds'] for r in own]):.1f}"]
+        )
+    broken_head = ["broken"] if any("broken" in record for record in records.values()) else []
+    head = ("system", "runs", *kind.scales(), *broken_head, "CPU s")
+    lines = [f"## {kind.title}", kind.text, markdown_table(head, rows)]
+    if broken_head:
+        lines.append(
+            f"*Broken*: suggestions of a run, of {kind.trials}, that break the constraint."
+        )
+    lines += [f"- {against(found, rival)}" for rival in played if rival != OWN and found.get(OWN)]
+    return (
+        "\n\n".join(lines[:4]) + "\n" + "\n".join(["", *lines[4:]])
+        if broken_head
+        else ("\n\n".join(lines[:3]) + "\n\n" + "\n".join(lines[3:]))
+    )
 
 
-def _median(found: list[float]) -> str:
-    return number(float(np.median(found)), 4) if found else "–"
+def against(found: Ends, rival: str) -> str:
+    """Return calibrant beside a rival, on the runs that both have, with the tasks that are lost."""
+    changes, lost = [], []
+    for task, theirs in found[rival].items():
+        ours = found[OWN][task]
+        change = np.array(
+            [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())]
+        )
+        changes.append(change)
+        if change.size and change.mean() > 0:
+            lost.append(f"{task} ({change.mean():+.3f}, p = {paired_p(change):.2g})")
+    every = np.concatenate(changes)
+    if not every.size:
+        return f"Against {rival}: no shared runs."
+    return (
+        f"Against {rival}: lower in {np.mean(every < -1e-9):.0%}, higher in {np.mean(every > 1e-9):.0%} "
+        f"of {every.size} paired runs (Wilcoxon p = {paired_p(every):.2g}). "
+        f"A higher mean on: {', '.join(lost) or 'no task'}."
+    )
 
 
-def _against(ended: dict[tuple[str, str, int], float], system: str) -> list[str]:
-    """Return how many pairs calibrant won and lost, and the p-value of that."""
-    pairs = [
-        (regret, ended[system, task, seed])
-        for (who, task, seed), regret in ended.items()
-        if who == "calibrant" and (system, task, seed) in ended
-    ]
-    if system == "calibrant" or not pairs:
-        return ["", "", ""]
-    ours, theirs = np.log(np.maximum(np.array(pairs), 1e-12)).T
-    won, lost = int(np.sum(ours < theirs)), int(np.sum(ours > theirs))
-    return [str(won), str(lost), p_value(paired_p(ours, theirs))]
-
-
-def _learned() -> str:
+def learned() -> str:
     """Return what the weight of prices was chosen on."""
     found = {(r["system"], r["task"], r["seed"]): r["regret"] for r in read_lines(LEARNED)}
     rows = []
@@ -80,11 +97,33 @@ def _learned() -> str:
     table = markdown_table(["task", "calibrant", "cooled", "won", "lost"], rows)
     return f"""### How the weight of prices was chosen
 
-Improvement is divided by the price to a power. On tasks of their own (`python -m benchmarks.problems.costs`), that power was 1 to the end ("calibrant"), or fell from 1 to 0 as the budget was spent ("cooled"; Lee et al. 2020). Cells are geometric means of regrets, in the units of each task; "dear" has its minimum where prices are high, and "wide" prices that differ by a factor of 1,000. The difference is no more than a hint; the simpler rule was taken.
+Improvement is divided by the price to a power. On tasks of their own (`python -m benchmarks.problems.costs`), that power was 1 to the
+end (*calibrant*), or fell from 1 to 0 as the budget was spent (*cooled*; Lee et al. 2020). Cells are geometric means of regrets, in the
+units of each task; *dear* has its minimum where prices are high, and *wide* prices that differ by a factor of 1,000. The difference is
+no more than a hint; the simpler rule was taken.
 
-{table}
-"""
+{table}"""
+
+
+def page() -> str:
+    head = f"""\
+# Problems as people have them
+
+Each kind of problem beside what its users would take instead. `make problems` runs what is missing and rewrites this page; raw
+results, one JSON line a run: [results](results). Every system has its default settings and the same {FIRST} first evaluations; up to
+{REPETITIONS} paired repetitions, mean regret at the end of a run with its 95 % interval."""
+    missing = [
+        f"{system} ({kind.title.lower()})"
+        for kind in KINDS.values()
+        for system, by_task in ends_of(kind).items()
+        if min(map(len, by_task.values())) < REPETITIONS
+    ]
+    tail = f"Not complete here: {', '.join(missing)}.\n" if missing else ""
+    return (
+        "\n\n".join([head, *(section(kind) for kind in KINDS.values()), learned(), tail]).rstrip()
+        + "\n"
+    )
 
 
 if __name__ == "__main__":
-    main()
+    PAGE.write_text(page(), encoding="utf-8")

@@ -456,6 +456,17 @@ def test_a_client_is_saved_and_loaded(tmp_path):
         client.save_to_json_file(path)
 
 
+def test_constraints_between_parameters_are_kept():
+    client, node = a_client(parameter_constraints=["x + y <= 3", "x <= y"])
+    run(client, bowl, 9)
+    found = [trial.params for trial in node.study.trials]
+    assert all(p["x"] + p["y"] <= 3 and p["x"] <= p["y"] for p in found)
+    sampler = optuna.samplers.RandomSampler()
+    client, _ = a_client(node=CalibratedNode(sampler=sampler), parameter_constraints=["x <= y"])
+    with pytest.raises(UnsupportedError, match="kept by the default sampler only"):
+        client.get_next_trials(1)
+
+
 def test_any_sampler_of_optuna_will_do():
     client, node = a_client(node=CalibratedNode(sampler=optuna.samplers.RandomSampler(seed=0)))
     run(client, bowl, 3)
@@ -465,7 +476,6 @@ def test_any_sampler_of_optuna_will_do():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"parameter_constraints": ["x + y <= 12"]}, "Parameter constraints are not supported"),
         ({"constraints": ["cost <= 0.9 * baseline"]}, "must be a number, but got `cost"),
         ({"objective": "-a - b, c"}, "must be one metric, but got `-a - b, c`"),
     ],

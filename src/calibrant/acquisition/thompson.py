@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.acquisition.base import Acquisition, Belief, Criterion
-from calibrant.core.cube import Cube
+from calibrant.core.cube import Cube, Design
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.residual import compose
 from calibrant.models.protocol import GaussianBelief
@@ -33,7 +33,7 @@ class Thompson(Acquisition):
         fitted, residual = belief.fitted, belief.residual
         if not isinstance(fitted, GaussianBelief):
             return lambda X: (-compose(fitted.predict(X), residual).sample(1, rng)[0], None)
-        points = cube.snap(rng.random((self.candidates, cube.dim)))
+        points = cube.design(Design.RANDOM, self.candidates, rng)
         mean, std, _ = fitted.posterior(points)
         draw = fitted.sample(points, rng.standard_normal(self.candidates))
         score = np.clip(residual.at_score((draw - mean) / std), -8.2, 8.2)

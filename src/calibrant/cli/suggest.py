@@ -11,14 +11,12 @@ from typing import Annotated, Any
 
 import optuna
 import typer
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    IntDistribution,
-)
+from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from calibrant.cli.inputs import cell as cell_value
+from calibrant.cli.inputs import parse_fixed, read_candidates
 from calibrant.cli.tables import Table, read_table, write_table
 from calibrant.cli.terminal import check_writable, console, fail, say
 from calibrant.core import validate
@@ -26,14 +24,16 @@ from calibrant.core.words import count, number
 from calibrant.decisions.suggest import Proposal
 from calibrant.decisions.suggest import suggest as next_settings
 from calibrant.evaluation.verdict import verdict
+from calibrant.studies.candidates import NAME, Candidates
+from calibrant.studies.domain import Domain, domain_of
 from calibrant.studies.measured import STD
-from calibrant.studies.optuna_private import contains
 from calibrant.studies.runner import quiet_optuna
 from calibrant.studies.shown import COVERAGE
 from calibrant.studies.space_text import describe, parse_parameter, parse_space
 
 LOW, HIGH = "low80", "high80"  # the columns of forecasts
 _PLUS_MINUS = re.compile(r"(.+?)\s*(?:±|\+/?-)\s*(.+)")
+_DIGITS = (5, 8, 12, 17)  # of numbers in a table: the fewest with which constraints still hold
 _FAILED = {"failed", "fail", "error", "x"}  # how a person writes that there is no outcome
 
 
@@ -47,12 +47,27 @@ def suggest(
         ),
     ],
     param: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option("--param", "-p", help="temperature=20.0..80, cycles=1..8, buffer=A,B,C"),
-    ],
+    ] = None,
     n: Annotated[int, typer.Option("-n", help="How many rows should wait for an outcome.")] = 1,
     value: Annotated[str, typer.Option(help="The column of the outcome.")] = "value",
     maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better.")] = False,
+    such_that: Annotated[
+        list[str] | None,
+        typer.Option(help="'acid + base <= 1': what every suggestion keeps to."),
+    ] = None,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(help="CSV of the only settings to suggest; -p may give a column's range."),
+    ] = None,
+    names: Annotated[
+        str, typer.Option(help="The column of candidates that holds their names.")
+    ] = NAME,
+    fix: Annotated[
+        list[str] | None,
+        typer.Option(help="batch=A: suggest for this; rows with other values are learned from."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of all random choices.")] = None,
     std: Annotated[
         str | None,
@@ -71,13 +86,21 @@ def suggest(
         check_writable(data)
         with warnings.catch_warnings(record=True) as doubts:
             warnings.simplefilter("always")
-            space = parse_space(dict(parse_parameter(text) for text in param))
+            ranges = (
+                parse_space(given) if (given := dict(map(parse_parameter, param or []))) else {}
+            )
+            listed = None if candidates is None else read_candidates(candidates, names, ranges)
         for doubt in doubts:
             say(f"Note: {doubt.message}", "yellow")
-        table = read_table(data) if data.exists() else Table([*space, value, LOW, HIGH, "note"])
+        if listed is None and not ranges:
+            raise ValueError("There is nothing to choose: give parameters (-p) or --candidates.")
+        space = ranges if listed is None else listed.distributions
+        domain = domain_of(space, such_that, listed, parse_fixed(fix or [], space))
+        columns = [*space] if listed is None else [NAME, *listed.columns]
+        table = read_table(data) if data.exists() else Table([*columns, value, LOW, HIGH, "note"])
         if std is None and "std" in table.header and "std" not in space:
             std = "std"
-        study = study_of(table, space, value, maximize, str(data), std)
+        study = study_of(table, space, value, maximize, str(data), std, listed)
         _print_so_far(study, table, value)
         waiting = len(study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)))
         if waiting >= n:
@@ -86,8 +109,16 @@ def suggest(
                 "this again."
             )
             return
-        proposals = next_settings(study, n - waiting, space=space, seed=seed)
-        _append(table, proposals, value)
+        proposals = next_settings(
+            study,
+            n - waiting,
+            space=space,
+            such_that=domain.constraints,
+            candidates=domain.candidates,
+            fixed=domain.fixed,
+            seed=seed,
+        )
+        _append(table, proposals, value, domain)
         write_table(data, table)
         _print_proposals(proposals, data, value)
     except (ValueError, TypeError, OSError) as error:
@@ -101,9 +132,14 @@ def study_of(
     maximize: bool,
     path: str,
     std: str | None = None,
+    candidates: Candidates | None = None,
 ) -> Study:
-    """Return the experiments of a table as a study: measured, failed, or still to be done."""
-    needed = (*space, value) if std is None else (*space, value, std)
+    """Return the experiments of a table as a study: measured, failed, or still to be done.
+
+    Of candidates, only the name is read: their columns are known.
+    """
+    needed = [*space] if candidates is None else [NAME]
+    needed += [value] if std is None else [value, std]
     missing = [name for name in needed if name not in table.header]
     if missing:
         raise ValueError(
@@ -111,7 +147,7 @@ def study_of(
             f"{', '.join(table.header)}."
         )
     trials = [
-        _trial(table, row, space, value, f"{path}, line {line}", std)
+        _trial(table, row, space, value, f"{path}, line {line}", std, candidates)
         for row, line in zip(table.rows, table.lines, strict=True)
     ]
     with quiet_optuna():
@@ -127,8 +163,12 @@ def _trial(
     value: str,
     where: str,
     std: str | None,
+    candidates: Candidates | None = None,
 ) -> FrozenTrial:
-    params = {name: _setting(table, row[name], name, d, where) for name, d in space.items()}
+    if candidates is None:
+        params = {name: _setting(table, row[name], name, d, where) for name, d in space.items()}
+    else:
+        params = _of_candidate(row[NAME].strip(), candidates, where)
     outcome = row[value].strip()
     common: dict[str, Any] = {"params": params, "distributions": dict(space)}
     if not outcome:
@@ -168,36 +208,46 @@ def _std(table: Table, cell: str, column: str, where: str) -> float:
 
 def _setting(table: Table, cell: str, name: str, distribution: BaseDistribution, where: str) -> Any:
     """Return a cell as a value of its parameter."""
-    if isinstance(distribution, CategoricalDistribution):
-        named = {str(choice): choice for choice in distribution.choices}
-        if cell.strip() in named:
-            return named[cell.strip()]
-    try:
-        found: float | int = table.number(cell)
-        if isinstance(distribution, IntDistribution) and found == int(found):
-            found = int(found)
-        if isinstance(distribution, CategoricalDistribution):
-            found = next(choice for choice in distribution.choices if choice == found)
-        if contains(distribution, distribution.to_internal_repr(found)):
-            return found
-    except (ValueError, StopIteration, OverflowError):
-        pass
+    found = cell_value(table, cell, distribution)
+    if found is not None:
+        return found
     raise ValueError(
         f"{where}: `{name}` must be {describe(distribution)}, but got {cell.strip()!r}; correct "
         "the cell, or change `--param`."
     )
 
 
-def _append(table: Table, proposals: tuple[Proposal, ...], value: str) -> None:
+def _of_candidate(name: str, candidates: Candidates, where: str) -> dict[str, Any]:
+    for place, one in enumerate(candidates.names):
+        if str(one) == name:
+            row = candidates.row(place)
+            return {column: row[column] for column in candidates.distributions}
+    raise ValueError(f"{where}: {name!r} is none of the {len(candidates)} candidates.")
+
+
+def _rounded(table: Table, setting: Mapping[str, Any], domain: Domain) -> dict[str, str]:
+    """Return a setting as cells, with as many digits as its constraints need."""
+    for digits in _DIGITS:
+        cells = {
+            name: table.text(one, digits) if isinstance(one, float) else str(one)
+            for name, one in setting.items()
+        }
+        read = {
+            name: table.number(cells[name]) if isinstance(one, float) else one
+            for name, one in setting.items()
+        }
+        if domain.candidates is None and all(rule.holds(read) for rule in domain.constraints):
+            break
+    return cells
+
+
+def _append(table: Table, proposals: tuple[Proposal, ...], value: str, domain: Domain) -> None:
     """Add a row for each proposal, with its forecast."""
     for column in (LOW, HIGH):
         if column not in table.header:
             table.header.append(column)
     for proposal in proposals:
-        row = {
-            name: table.text(cell, 5) if isinstance(cell, float) else str(cell)
-            for name, cell in proposal.params.items()
-        }
+        row = _rounded(table, proposal.params, domain)
         if proposal.interval is not None:
             row |= dict(zip((LOW, HIGH), map(table.text, proposal.interval), strict=True))
         table.rows.append({**row, value: ""})

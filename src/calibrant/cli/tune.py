@@ -16,19 +16,28 @@ from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.bridges.dashboard import publisher, serving
 from calibrant.cli.closing import print_next, print_result
+from calibrant.cli.inputs import parse_fixed, read_candidates
 from calibrant.cli.live_table import live_table
 from calibrant.cli.rescue import save
 from calibrant.cli.terminal import EXIT_INTERRUPTED, check_writable, console, fail, say
 from calibrant.cli.worker import more_workers
 from calibrant.core import validate
-from calibrant.core.words import number
+from calibrant.core.words import count, number
 from calibrant.decisions import StopWhen
 from calibrant.decisions.outlook import TRIALS
 from calibrant.reporting import report as write_report
 from calibrant.studies.budget import Budget
+from calibrant.studies.candidates import NAME, Candidates
+from calibrant.studies.domain import domain_of
 from calibrant.studies.job import record_run, same_job
 from calibrant.studies.limits import parse_limits
-from calibrant.studies.minimize import most_trials, open_study, tune_command
+from calibrant.studies.minimize import (
+    at_most,
+    most_trials,
+    open_study,
+    placeholders,
+    tune_command,
+)
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.runner import Listener, both, evaluated
 from calibrant.studies.sharing import Plan, announce
@@ -47,14 +56,14 @@ def tune(
         ),
     ],
     param: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--param",
             "-p",
             help="lr=1e-5..1e-1:log, layers=1..8, drop=0..0.5:0.1 (steps), n=16,32,64, "
             "act=relu,tanh",
         ),
-    ],
+    ] = None,
     trials: Annotated[
         int | None,
         typer.Option(
@@ -121,6 +130,24 @@ def tune(
         str | None,
         typer.Option(help="The field of the JSON that says what the evaluation has cost."),
     ] = None,
+    such_that: Annotated[
+        list[str] | None,
+        typer.Option(help="'a + b <= 1': what every setting keeps to."),
+    ] = None,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV of the only settings to try, each once; {name} and {column} go into the "
+            "program, and -p may give a column's range."
+        ),
+    ] = None,
+    names: Annotated[
+        str, typer.Option(help="The column of candidates that holds their names.")
+    ] = NAME,
+    fix: Annotated[
+        list[str] | None,
+        typer.Option(help="batch=A: tune for this; trials with other values are learned from."),
+    ] = None,
     trial_timeout: Annotated[
         float | None, typer.Option(help="Seconds after which an evaluation counts as failed.")
     ] = None,
@@ -167,15 +194,21 @@ def tune(
             raise ValueError("--min-feasible is about limits: give these too, as --limit memory=8.")
         with warnings.catch_warnings(record=True) as doubts:
             warnings.simplefilter("always")
-            space = parse_space(dict(_parse_parameters(param)))
-        command.check(list(space), jobs * validate.at_least("workers", workers, 1))
+            ranges = dict(_parse_parameters(param or []))
+            listed = None if candidates is None else read_candidates(candidates, names, ranges)
+        if listed is None and not ranges:
+            raise ValueError("There is nothing to tune: give parameters (-p) or --candidates.")
+        space = parse_space(ranges) if listed is None else listed.distributions
+        domain = domain_of(space, such_that, listed, parse_fixed(fix or [], space))
+        processes = jobs * validate.at_least("workers", workers, 1)
+        command.check(list(space), processes, placeholders(listed))
         check_writable(report)
         stop = _stop(stop_below, min_gain, look_ahead)
         if logs is not None and logs.is_file():
             raise ValueError(f"{logs} is a file; give the folder to keep logs in.")
         direction = "maximize" if maximize else "minimize"
         study = open_study(
-            space, storage, study_name, direction, seed=seed, min_feasible=min_feasible,
+            domain, storage, study_name, direction, seed=seed, min_feasible=min_feasible,
             budget=purse,
         )  # fmt: skip
         how_read = [json_field, result_file, *([result_regex] if result_regex else [])]
@@ -187,6 +220,8 @@ def tune(
             "--maximize": maximize, "--json-field": json_field, "--result-regex": result_regex,
             "--result-file": result_file, "--limit": limit, "--min-feasible": min_feasible,
             "--json-std-field": json_std_field, "--cost-field": cost_field,
+            "--such-that": such_that, "--candidates": candidates,
+            "--names": None if names == NAME else names, "--fix": fix,
             "--trial-timeout": trial_timeout,
             "--time-budget": time_budget, "--logs": logs, "--seed": seed,
             "--stop-below": stop_below, "--min-gain": min_gain,
@@ -194,7 +229,7 @@ def tune(
         }  # fmt: skip
         until = {"--trials": total if purse is None else trials, "--budget": budget}
         record_run(study, _command_line({**until, **options}, program), seed)
-        _print_space(space)
+        _print_space(space, listed)
         for doubt in doubts:
             say(f"Note: {doubt.message}", "yellow")
         if evaluated(study):
@@ -202,16 +237,20 @@ def tune(
         plan = Plan(
             space, total, tuple(program), json_field, result_file, result_regex, trial_timeout,
             limits, min_feasible, json_std_field, cost_field, budget,
+            tuple(such_that or ()), domain.fixed,
+            None if candidates is None else (str(candidates.resolve()), names),
         )  # fmt: skip
         announce(study, plan)
+        total = at_most(total, study, domain)
         others = more_workers(workers - 1, storage, study_name, jobs, logs or Path.cwd())
         table = live_table(study, total, console, jobs * workers, purse)
         watched = _watched(dashboard, storage)
         with others as stop_others, watched as publish, table as listener:
             listeners = both(both(_remarks(command, listener), publish), stop)
             interrupted = tune_command(
-                command, space, study, total, jobs, listeners, time_budget, budget=purse
-            )
+                command, space, study, total, jobs, listeners, time_budget,
+                budget=purse, candidates=domain.candidates,
+            )  # fmt: skip
             if evaluated(study) < total:  # whatever ended this process ends the others
                 stop_others()
         if interrupted and not study.get_trials(states=(TrialState.COMPLETE,)):
@@ -316,8 +355,11 @@ def _ways_on(go_on: list[str], storage: str, study_name: str) -> list[tuple[str,
     return [(purpose, shlex.join(command)) for purpose, command in ways.items()]
 
 
-def _print_space(space: Mapping[str, BaseDistribution]) -> None:
+def _print_space(space: Mapping[str, BaseDistribution], listed: Candidates | None = None) -> None:
     """Print how the parameters were understood."""
+    if listed is not None:
+        say(f"{count(len(listed), 'candidate')}, modelled by {', '.join(space)}")
+        return
     for name, distribution in space.items():
         say(f"  {name}: {describe(distribution)}")
 

@@ -16,11 +16,13 @@ import optuna
 import typer
 from optuna.study import Study
 
+from calibrant.cli.inputs import read_candidates
 from calibrant.cli.live_table import live_table
 from calibrant.cli.rescue import save
 from calibrant.cli.terminal import EXIT_INTERRUPTED, console, fail
 from calibrant.studies.budget import Budget
-from calibrant.studies.minimize import tune_command
+from calibrant.studies.domain import domain_of
+from calibrant.studies.minimize import at_most, placeholders, tune_command
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.runner import evaluated, quiet_optuna
 from calibrant.studies.sampler import CalibratedSampler
@@ -71,8 +73,17 @@ def worker(
         study = _join(url, study_name, heartbeat)
         plan = plan_of(study)
         budget = None if plan.budget is None else Budget(plan.budget)
+        listed = None
+        if plan.candidates is not None:
+            listed = read_candidates(Path(plan.candidates[0]), plan.candidates[1], plan.space)
+        domain = domain_of(plan.space, plan.such_that, listed, plan.fixed)
         study.sampler = CalibratedSampler(
-            search_space=plan.space, min_feasible=plan.min_feasible, budget=budget
+            search_space=plan.space,
+            min_feasible=plan.min_feasible,
+            such_that=domain.constraints,
+            candidates=domain.candidates,
+            fixed=domain.fixed,
+            budget=budget,
         )
         command = Command(
             program or plan.program,
@@ -86,13 +97,15 @@ def worker(
             plan.cost_field,
         )
         total = plan.n_trials if trials is None else trials
-        command.check(list(plan.space), 2)  # there may be others
+        total = at_most(total, study, domain)
+        command.check(list(plan.space), 2, placeholders(listed))  # there may be others
         done = evaluated(study)
         console.print(f"Joined {study_name} in {hidden(url)}, with {done} of {total} evaluations.")
         with live_table(study, total, console, jobs, budget) as listener:
             interrupted = tune_command(
-                command, plan.space, study, total, jobs, listener, handing_back=True, budget=budget
-            )
+                command, plan.space, study, total, jobs, listener, handing_back=True,
+                budget=budget, candidates=domain.candidates,
+            )  # fmt: skip
     except StorageLost as error:
         fail(f"{error} {save(error)}")
     except (ValueError, TypeError, OSError, CommandFailed) as error:

@@ -1,7 +1,7 @@
 """The foundation: the array type, input checks, the normal distribution and the unit cube.
 
 Owns: the array type, the form of error messages, numbers in words, special functions of the normal,
-which outcomes are penalties, and the unit cube that a search runs on.
+which outcomes are penalties, the unit cube that a search runs on, and rules that points keep to.
 May use: NumPy and SciPy.
 Public names: :class:`Axis`, :class:`Cube`.
 """

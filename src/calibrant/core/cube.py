@@ -1,7 +1,9 @@
 """The unit cube that the search runs on: its allowed coordinates, and how to spread points over it.
 
 Every parameter is one coordinate in [0, 1]. Integers, categories and numbers with a step allow only
-some values, which an :class:`Axis` lists.
+some values, which an :class:`Axis` lists. What may be tried can be less than the product of axes:
+the points of a list, or those that keep to a rule (:mod:`calibrant.core.rule`). Whatever is drawn,
+spread or enumerated here may be tried.
 """
 
 from __future__ import annotations
@@ -15,10 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.core import validate
+from calibrant.core.rule import NothingToTry, Rule, scatter
 from calibrant.core.typing import FloatArray
 
 SMALL = 2000  # a finite cube with at most this many points is searched exhaustively
 MIDDLE = 0.5  # the value given to a coordinate that does not exist
+_COUNTED = 20_000  # with a rule, one of at most this many points is gone through once
+_POOL = 512  # points of a list, or that keep to a rule, of which a design is a choice
+_LLOYD = 5  # rounds in which the points of such a design move apart
 _KRONECKER = 10  # up to this dimension the Kronecker sequence covers every axis evenly
 _MANY = 500  # of more categories than this, only a random selection is tried
 _FEW = 16  # up to this many values are all tried; of more, repeated jumps by powers of 2 reach all
@@ -65,10 +71,16 @@ class Cube:
         absent: for conditional parameters: a function that maps points (m, dim) to a mask (m, dim)
             of the coordinates that do not exist. They are set to the middle of their axis, so that
             points that differ only there are equal.
+        rule: what a point must keep to.
+        listed: the only points there are, (n, dim), if they are a list; then there is no rule.
+        given: the coordinates that were given rather than chosen (:meth:`fixed`).
     """
 
     axes: tuple[Axis, ...]
     absent: Callable[[FloatArray], NDArray[np.bool_]] | None = None
+    rule: Rule | None = None
+    listed: FloatArray | None = field(default=None, repr=False, compare=False)
+    given: tuple[int, ...] = ()
     _grids: tuple[FloatArray, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -89,6 +101,8 @@ class Cube:
     @cached_property
     def free(self) -> NDArray[np.intp]:
         """The coordinates that take any value in [0, 1]."""
+        if self.listed is not None:
+            return np.empty(0, dtype=np.intp)
         return np.array([i for i, axis in enumerate(self.axes) if not axis.values], dtype=np.intp)
 
     @cached_property
@@ -98,10 +112,49 @@ class Cube:
 
     @cached_property
     def size(self) -> float:
-        """The number of points, infinite if any coordinate is continuous."""
+        """The number of points, infinite if any coordinate is continuous; with a rule, at most."""
+        if self.listed is not None:
+            return float(len(self.listed))
         if self.free.size:
             return float("inf")
         return float(np.prod([float(len(axis.values)) for axis in self.axes]))
+
+    @property
+    def countable(self) -> bool:
+        """Whether all points can be gone through."""
+        most = SMALL if self.rule is None else _COUNTED
+        return self.listed is not None or self.size <= most
+
+    def every_point(self) -> FloatArray:
+        """Return all points of a finite cube."""
+        return self._points
+
+    @cached_property
+    def _points(self) -> FloatArray:
+        if self.listed is not None:
+            return self.listed
+        mesh = np.meshgrid(*self._grids, indexing="ij")
+        points = self.snap(np.stack([part.ravel() for part in mesh], axis=1))
+        if self.rule is None:
+            return points
+        points = points[self.rule.holds(points)]
+        if not len(points):
+            raise NothingToTry(f"No setting keeps to {self.rule.words}.")
+        return points
+
+    @property
+    def count(self) -> int:
+        """The number of points of a cube that is countable."""
+        return len(self._points) if self.rule is not None else int(self.size)
+
+    @cached_property
+    def point_keys(self) -> list[bytes]:
+        """The keys of all points."""
+        return keys(self._points)
+
+    def outside(self, taken: Set[bytes]) -> FloatArray:
+        """Return the points of a countable cube that are not among those taken."""
+        return self._points[[key not in taken for key in self.point_keys]]
 
     def snap(self, X: FloatArray) -> FloatArray:
         """Return the nearest allowed point for each row of X."""
@@ -121,19 +174,18 @@ class Cube:
         allowed = self.snap(x[None].copy())[0]
         return np.asarray(np.where(np.abs(allowed - x) <= within, allowed, x))
 
-    def every_point(self) -> FloatArray:
-        """Return all points of a finite cube."""
-        mesh = np.meshgrid(*self._grids, indexing="ij")
-        return self.snap(np.stack([part.ravel() for part in mesh], axis=1))
-
     def spread(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Return points of the R-sequence (Roberts 2018), randomly shifted.
 
         The R-sequence is the Kronecker sequence k·(1/ρ, 1/ρ², …) modulo 1 with ρ^(dim+1) = ρ + 1.
         It has low discrepancy, takes one line, needs no table, and does not import scipy.stats. In
         many dimensions some of its steps come close to simple fractions, so a Latin hypercube
-        replaces it there.
+        replaces it there. Of a list it is a random choice; points that keep to a rule may be fewer.
         """
+        if self.listed is not None:
+            return self.listed[rng.permutation(len(self.listed))[:count]]
+        if self.rule is not None:
+            return scatter(self, count, rng)
         if self.dim > _KRONECKER:
             return self.design(Design.LATIN, count, rng)
         ratio = 2.0
@@ -148,9 +200,13 @@ class Cube:
 
         The candidates are all points of a small finite cube, or else 64 points spread over it.
         """
-        points = self.every_point() if self.size <= SMALL else self.spread(64, rng)
-        free = [x for x, key in zip(points, keys(points), strict=True) if key not in taken]
-        choice = free or points
+        if self.countable:
+            choice = self.outside(taken)
+            choice = choice if len(choice) else self._points
+        else:
+            points = self.spread(64, rng)
+            free = [key not in taken for key in keys(points)]
+            choice = points[free] if any(free) else points
         return np.asarray(choice[rng.integers(len(choice))])
 
     def fixed(self, values: Mapping[int, float]) -> Cube:
@@ -159,10 +215,23 @@ class Cube:
             replace(axis, values=(values[column],), rounding=None) if column in values else axis
             for column, axis in enumerate(self.axes)
         )
-        return Cube(axes, self.absent)
+        listed = self.listed
+        if listed is not None:
+            columns = list(values)
+            here = np.abs(listed[:, columns] - [values[column] for column in columns]) < 1e-9
+            listed = listed[here.all(axis=1)]
+            if not len(listed):
+                raise NothingToTry("None of the candidates has the given values.")
+        given = tuple(sorted({*self.given, *values}))
+        return replace(self, axes=axes, listed=listed, given=given)
 
     def design(self, kind: Design | str, count: int, rng: np.random.Generator) -> FloatArray:
-        """Return ``count`` initial points, spread as ``kind`` says."""
+        """Return ``count`` initial points, spread as ``kind`` says.
+
+        Of a list, and of points that keep to a rule, they are a choice that represents the others.
+        """
+        if self.listed is not None or self.rule is not None:
+            return _representatives(self.spread(max(_POOL, count), rng), count, rng)
         match validate.choice("design", Design, kind):
             case Design.RANDOM:
                 points = rng.random((count, self.dim))
@@ -199,7 +268,31 @@ class Cube:
             change = np.repeat(x[None], others.size, axis=0)
             change[:, column] = grid[others]
             moved.append(change)
-        return self.snap(np.concatenate(moved)) if moved else np.empty((0, self.dim))
+        if not moved:
+            return np.empty((0, self.dim))
+        changed = self.snap(np.concatenate(moved))
+        if self.rule is None:
+            return changed
+        changed, good = self.rule.mend(self, changed, rng)
+        return changed[good]
+
+
+def _representatives(pool: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
+    """Return points of a pool, each in the middle of its own part of it (Lloyd's algorithm)."""
+    if count >= len(pool):
+        return pool
+    centres = pool[rng.permutation(len(pool))[:count]]
+    for _ in range(_LLOYD):
+        nearest = np.argmin(((pool[:, None] - centres) ** 2).sum(axis=2), axis=1)
+        own = [pool[nearest == place] for place in range(count)]
+        middles = [c if not len(p) else p.mean(0) for c, p in zip(centres, own, strict=True)]
+        centres = np.array(middles)
+    chosen: list[int] = []
+    for centre in centres:
+        away = ((pool - centre) ** 2).sum(axis=1)
+        away[chosen] = np.inf
+        chosen.append(int(np.argmin(away)))
+    return pool[chosen]
 
 
 def keys(X: FloatArray) -> list[bytes]:

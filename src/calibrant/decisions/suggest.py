@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from optuna.study import Study
+from scipy.special import ndtr
 
 from calibrant.core import validate
 from calibrant.core.cube import SMALL, Cube, keys
@@ -23,6 +24,8 @@ from calibrant.decisions.belief import StudyBelief, believe
 from calibrant.decisions.words import in_order, setting_text
 from calibrant.search.defaults import N_STARTUP_TRIALS
 from calibrant.studies.archive import Archive, running_points
+from calibrant.studies.candidates import as_candidates
+from calibrant.studies.domain import Domain, domain_of
 from calibrant.studies.shown import COVERAGE
 from calibrant.studies.space import Internal, Space, searchable
 from calibrant.studies.space_text import parse_space
@@ -32,6 +35,9 @@ _AROUND = 40  # candidates around each of the best settings, near and a little f
 _BEST = 6  # settings that candidates lie around, and that an improvement must beat
 _WIDTHS = (0.03, 0.15)  # std of candidates around a setting, of the range of a parameter
 _DRAWS = 512
+_KEPT = 800  # of a long list: those drawn jointly, chosen by their own expected improvement
+_CHUNK = 4096  # points whose improvement is computed at a time
+_ALL_TRIED = "All settings of the space have been tried."
 _APART = 0.04  # of the range: members of a batch differ by more than that in some parameter
 
 
@@ -44,19 +50,22 @@ class Proposal:
         interval: the calibrated 80 % interval of what it would give, in the user's sign; None of a
             first point, before there is a model, and of several objectives.
         improves: the probability that it is better than the best value so far; None likewise.
-        feasible: the probability that it meets all constraints.
+        feasible: the probability that it meets all constraints on outcomes.
+        name: of the candidate that it is, if candidates were given.
     """
 
     params: dict[str, Any]
     interval: tuple[float, float] | None = None
     improves: float | None = None
     feasible: float = 1.0
+    name: Any = None
 
     def __str__(self) -> str:
-        words = setting_text(self.params)
-        if self.interval is None or self.improves is None:
+        words = setting_text(self.params) if self.name is None else str(self.name)
+        if self.interval is None:
             return words
-        return f"{words}: {interval(*self.interval)}, improves with {percent(self.improves)}"
+        gain = "" if self.improves is None else f", improves with {percent(self.improves)}"
+        return f"{words}: {interval(*self.interval)}{gain}"
 
 
 def suggest(
@@ -64,6 +73,9 @@ def suggest(
     n: int = 1,
     *,
     space: Mapping[str, Any] | None = None,
+    such_that: Any = None,
+    candidates: Any = None,
+    fixed: Mapping[str, Any] | None = None,
     seed: int | None = None,
 ) -> tuple[Proposal, ...]:
     """Return the next settings to evaluate, all at once, each with its forecast.
@@ -82,52 +94,82 @@ def suggest(
         study: an Optuna study, whichever sampler made it.
         n: how many settings.
         space: the parameters, as in :func:`~calibrant.minimize`; needed before the first trial.
+        such_that: constraints between parameters that every setting keeps to, as in
+            :func:`~calibrant.minimize`.
+        candidates: the only settings to choose from, as in :func:`~calibrant.minimize`; proposals
+            then have a ``name``, and ``params`` are their rows.
+        fixed: parameters that are given rather than chosen, such as ``{"batch": "A"}``.
         seed: of the draws.
     """
     validate.at_least("n", n, 1)
     rng = np.random.default_rng(seed)
     archive = Archive()
     archive.update(study)
-    declared = searchable(parse_space(space)) if space else {}
-    distributions = archive.search_space(declared)
+    listed = None if candidates is None else as_candidates(candidates, space)
+    declared = parse_space(space) if space and listed is None else {}
+    declared = declared if listed is None else listed.distributions
+    distributions = archive.search_space(searchable(declared))
     if not distributions:
         raise ValueError(
             "A suggestion needs parameters to choose, but none is known: pass `space`, or evaluate "
             "a setting first."
         )
+    domain = domain_of({**distributions, **declared}, such_that, listed, fixed)
     known = sum(record.values is not None for record in archive.records.values())
     running = running_points(study, but=-1)
     if known < N_STARTUP_TRIALS:
         seen = [record.params for record in archive.records.values()]
         seen += [params for _, params in running]
-        return _first(archive.space(distributions), seen, n, rng, list(space or ()))
+        return _first(archive.space(distributions), domain, seen, n, rng, list(space or ()))
     belief = believe(study)
     rows = [belief.space.row(params) for _, params in running]
-    return _batch(belief, np.array(rows).reshape(-1, belief.cube.dim), n, rng)
+    return _batch(belief, domain, np.array(rows).reshape(-1, belief.cube.dim), n, rng)
 
 
 def _first(
-    space: Space, seen: Sequence[Internal], n: int, rng: np.random.Generator, names: list[str]
+    space: Space,
+    domain: Domain,
+    seen: Sequence[Internal],
+    n: int,
+    rng: np.random.Generator,
+    names: list[str],
 ) -> tuple[Proposal, ...]:
     """Return points of an initial design that are not among those seen."""
     rows = [space.row(params) for params in seen if params.keys() & space.coordinates.keys()]
     tried = set(keys(np.array(rows).reshape(-1, space.cube.dim)))
+    cube = domain.cube(space, space.to_internal(domain.fixed))
+    if cube.listed is not None:
+        n = min(n, len(cube.outside(tried)))
+        if not n:
+            raise ValueError(_ALL_TRIED)
     chosen: list[FloatArray] = []
-    for x in space.cube.design("latin", n, rng):
+    for x in cube.design("latin", n, rng):
         if keys(x[None])[0] in tried:
-            x = space.cube.untaken(rng, tried)
+            x = cube.untaken(rng, tried)
         tried.add(keys(x[None])[0])
         chosen.append(x)
-    settings = (space.external(space.internal(x)) for x in chosen)
-    return tuple(Proposal(in_order(setting, names)) for setting in settings)
+    return tuple(_proposal(space, domain, x, names) for x in chosen)
+
+
+def _proposal(
+    space: Space, domain: Domain, x: FloatArray, names: Sequence[str], **forecast: Any
+) -> Proposal:
+    """Return a point as a proposal: of a candidate, its row and name."""
+    setting = {**domain.fixed, **space.external(domain.internal(space, x))}
+    name = domain.name(space, x)
+    if domain.candidates is not None and name is not None:
+        setting = domain.candidates.row(domain.candidates.names.index(name))
+        return Proposal(setting, name=name, **forecast)
+    return Proposal(in_order(setting, names), **forecast)
 
 
 def _batch(
-    belief: StudyBelief, running: FloatArray, n: int, rng: np.random.Generator
+    belief: StudyBelief, domain: Domain, running: FloatArray, n: int, rng: np.random.Generator
 ) -> tuple[Proposal, ...]:
-    candidates, best = _candidates(belief, running, rng)
+    cube = domain.cube(belief.space, belief.space.to_internal(domain.fixed))
+    candidates, best = _candidates(belief, cube, running, rng)
     if not len(candidates):
-        raise ValueError("All settings of the space have been tried.")
+        raise ValueError(_ALL_TRIED)
     together = np.concatenate([candidates, best, running])
     feasible = _feasible(belief, candidates)
     drawn = np.stack([q.draws(together, _DRAWS, rng) for q in belief.objectives], axis=-1)
@@ -138,21 +180,27 @@ def _batch(
         merit = _scalarised(drawn, belief, rng)
         reached = merit[:, [*chosen, *range(m, len(together))]].min(axis=1, keepdims=True)
         gain = np.maximum(reached - merit[:, :m], 0.0).mean(axis=0) * feasible
-        allowed = free & _apart(belief.cube, candidates, candidates[chosen])
+        allowed = free & _apart(cube, candidates, candidates[chosen])
         allowed = allowed if allowed.any() else free
         index = int(np.argmax(np.where(allowed, gain, -1.0)))
         free[index] = False
         chosen.append(index)
-    return _proposals(belief, candidates[chosen], feasible[chosen])
+    return _proposals(belief, domain, cube, candidates[chosen], feasible[chosen])
 
 
 def _candidates(
-    belief: StudyBelief, running: FloatArray, rng: np.random.Generator
+    belief: StudyBelief, cube: Cube, running: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Return points that have not been tried, and the best ones that have."""
-    cube, history = belief.cube, belief.history
-    best = history.X[np.argsort(history.merit, kind="stable")[:_BEST]]
-    if cube.size <= SMALL:
+    """Return points that have not been tried, and the best ones that have.
+
+    Where some coordinates are given, the best are those with the same values or, before there are
+    any, the best of all as they would be here.
+    """
+    history = belief.history
+    order, same = np.argsort(history.merit, kind="stable"), _in_context(cube, history.X)
+    best = history.X[(order[same[order]] if same.any() else order)[:_BEST]]
+    best[:, list(cube.given)] = [cube.axes[column].values[0] for column in cube.given]
+    if cube.countable:
         points = cube.every_point()
     else:
         near = [
@@ -160,13 +208,44 @@ def _candidates(
             for width in _WIDTHS
         ]
         around = cube.snap(np.concatenate(near).reshape(-1, cube.dim))
+        if cube.rule is not None:
+            around, keeps = cube.rule.mend(cube, around)
+            around = around[keeps]
         points = np.concatenate([cube.spread(_SPREAD, rng), around])
     tried = {*keys(history.X), *keys(history.without_outcome), *keys(running)}
     fresh: dict[bytes, FloatArray] = {}
     for x, key in zip(points, keys(points), strict=True):
         if key not in tried:
             fresh.setdefault(key, x)
-    return np.array(list(fresh.values())).reshape(-1, cube.dim), best
+    untried = np.array(list(fresh.values())).reshape(-1, cube.dim)
+    return _promising(belief, untried, best, rng), best
+
+
+def _in_context(cube: Cube, X: FloatArray) -> NDArray[np.bool_]:
+    """Return which points have the values that are given."""
+    given = list(cube.given)
+    here = [cube.axes[column].values[0] for column in given]
+    return np.asarray(np.all(np.abs(X[:, given] - here) < 1e-9, axis=1))
+
+
+def _promising(
+    belief: StudyBelief, X: FloatArray, best: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Return of a long list the points that may improve on the best, and some of all others."""
+    if len(X) <= SMALL:
+        return X
+    gain = np.zeros(len(X))
+    for quantity in belief.objectives:
+        for weight, process in zip(quantity.weights, quantity.processes, strict=True):
+            reached = process.posterior(best).mean.min()
+            for at in range(0, len(X), _CHUNK):
+                mean, std, _ = process.posterior(X[at : at + _CHUNK])
+                z = (reached - mean) / std
+                improvement = std * (z * ndtr(z) + np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi))
+                gain[at : at + _CHUNK] += weight * improvement
+    chosen = np.argsort(-gain, kind="stable")
+    others = rng.permutation(chosen[_KEPT:])[: _KEPT // 4]
+    return np.asarray(X[np.concatenate([chosen[:_KEPT], others])])
 
 
 def _scalarised(drawn: FloatArray, belief: StudyBelief, rng: np.random.Generator) -> FloatArray:
@@ -181,7 +260,7 @@ def _scalarised(drawn: FloatArray, belief: StudyBelief, rng: np.random.Generator
 
 def _apart(cube: Cube, X: FloatArray, chosen: FloatArray) -> NDArray[np.bool_]:
     """Return which points differ from all chosen ones by more than a hair in some parameter."""
-    if not len(chosen) or cube.size <= SMALL:
+    if not len(chosen) or cube.countable:
         return np.ones(len(X), dtype=bool)
     return np.asarray((np.abs(X[:, None] - chosen[None]).max(axis=2) > _APART).all(axis=1))
 
@@ -191,21 +270,24 @@ def _feasible(belief: StudyBelief, X: FloatArray) -> FloatArray:
     return np.prod(chances, axis=0) if chances else np.ones(len(X))
 
 
-def _proposals(belief: StudyBelief, X: FloatArray, feasible: FloatArray) -> tuple[Proposal, ...]:
-    settings = belief.settings(X)
+def _proposals(
+    belief: StudyBelief, domain: Domain, cube: Cube, X: FloatArray, feasible: FloatArray
+) -> tuple[Proposal, ...]:
+    def proposal(x: FloatArray, **forecast: Any) -> Proposal:
+        return _proposal(belief.space, domain, x, belief.names, **forecast)
+
     if len(belief.objectives) > 1:
-        return tuple(
-            Proposal(setting, feasible=float(p))
-            for setting, p in zip(settings, feasible, strict=True)
-        )
+        return tuple(proposal(x, feasible=float(p)) for x, p in zip(X, feasible, strict=True))
     quantity, history = belief.objectives[0], belief.history
     forecast = quantity.outcome(X)
     ends = quantity.sign * np.array(forecast.interval(COVERAGE))
-    reached = history.Y[history.feasible, 0]
-    improves = forecast.cdf(float(reached.min())) if reached.size else np.ones(len(X))
+    reached = history.Y[history.feasible & _in_context(cube, history.X), 0]
+    improves: list[float | None] = [None if cube.given else 1.0] * len(X)
+    if reached.size:
+        improves = np.asarray(forecast.cdf(float(reached.min()))).tolist()
     return tuple(
-        Proposal(setting, (float(low), float(high)), float(chance), float(p))
-        for setting, (low, high), chance, p in zip(
-            settings, np.sort(ends, axis=0).T, np.asarray(improves), feasible, strict=True
+        proposal(x, interval=(float(low), float(high)), improves=chance, feasible=float(p))
+        for x, (low, high), chance, p in zip(
+            X, np.sort(ends, axis=0).T, improves, feasible, strict=True
         )
     )

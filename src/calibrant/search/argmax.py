@@ -2,7 +2,8 @@
 
 A quasi-random screening finds the promising regions; from the best few points, L-BFGS-B follows
 the gradient in the continuous coordinates, all starts at once, and single changes of integers and
-categories are tried in between. A small finite cube is simply searched through.
+categories are tried in between (:mod:`~calibrant.search.climbing`). A small finite cube, and a list
+of any length, are simply searched through. What a rule or a list leaves out is never returned.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ from __future__ import annotations
 from collections.abc import Set
 
 import numpy as np
-from scipy.optimize import minimize
 
 from calibrant.acquisition.base import Criterion
-from calibrant.core.cube import MIDDLE, SMALL, Cube, keys
+from calibrant.core.cube import Cube, keys
 from calibrant.core.typing import FloatArray
+from calibrant.search.climbing import climb, wander
 
 _SCREENED = 512  # points, all valued in one matrix product
 _AROUND = 128  # points near the best so far: in many dimensions screening alone misses them
 _STARTS = 5  # climbs, made at once
 _ROUNDS = 4  # of changing one integer or category at a time
+_CHUNK = 4096  # points of a list valued at a time: 100,000 at once would take gigabytes
 
 
 def argmax(
@@ -38,27 +40,27 @@ def argmax(
         near: points (k, dim) worth looking around, best first.
         taken: keys of points not to return again; when a finite cube has no others, it may.
     """
+    if cube.countable:
+        return _best_of_all(criterion, cube, rng, taken)
     candidates = _candidates(cube, rng, near)
     if not cube.free.size:  # chance does not hit the same real number twice
         candidates = _untaken(candidates, taken)
     if not candidates.shape[0]:  # all there is has been taken
         return cube.untaken(rng, taken)
     values, gradient = criterion(candidates)
-    if cube.size <= SMALL:
-        return np.asarray(candidates[np.argmax(values)])
     stepped = gradient is None  # trees are flat in places, and whole regions have the same value
     if stepped:
-        climb, promising = _wander, _by_value_and_distance(values, candidates, near)[:_STARTS]
+        follow, promising = wander, _by_value_and_distance(values, candidates, near)[:_STARTS]
     else:
-        climb, promising = _climb, _largest(values, _STARTS)
+        follow, promising = climb, _largest(values, _STARTS)
     starts = candidates[promising]
-    ends = climb(criterion, cube, starts, rng)
+    ends = follow(criterion, cube, starts, rng)
     if cube.free.size < cube.dim:
         for _ in range(_ROUNDS):
             changed = _best_changes(criterion, cube, ends, rng)
             if np.array_equal(changed, ends):
                 break
-            ends = climb(criterion, cube, changed, rng)
+            ends = follow(criterion, cube, changed, rng)
     # Often all climbs end where an evaluation has been: then the best of the screened points.
     final = _untaken(np.concatenate([ends, starts]), taken)
     if not final.shape[0]:
@@ -70,9 +72,19 @@ def argmax(
     return np.asarray(final[best])
 
 
+def _best_of_all(
+    criterion: Criterion, cube: Cube, rng: np.random.Generator, taken: Set[bytes]
+) -> FloatArray:
+    """Return the best point of a cube that can be gone through."""
+    points = cube.outside(taken)
+    if not points.shape[0]:  # all there is has been taken
+        return cube.untaken(rng, taken)
+    chunks = [points[at : at + _CHUNK] for at in range(0, len(points), _CHUNK)]
+    values = np.concatenate([criterion(chunk)[0] for chunk in chunks])
+    return np.asarray(points[np.argmax(values)])
+
+
 def _candidates(cube: Cube, rng: np.random.Generator, near: FloatArray) -> FloatArray:
-    if cube.size <= SMALL:
-        return cube.every_point()
     groups = [cube.spread(_SCREENED, rng)]
     if near.shape[0]:
         centres = near[np.arange(_AROUND) % near.shape[0]]
@@ -80,6 +92,9 @@ def _candidates(cube: Cube, rng: np.random.Generator, near: FloatArray) -> Float
         width = np.exp(rng.uniform(np.log(0.01), np.log(0.2), (_AROUND, 1)))
         moves = rng.random((_AROUND, cube.dim)) < np.maximum(0.3, 2.0 / cube.dim)
         around = cube.snap(centres + width * moves * rng.standard_normal(centres.shape))
+        if cube.rule is not None:
+            around, keeps = cube.rule.mend(cube, around)
+            around = around[keeps]
         groups.append(around)
         groups.extend(cube.neighbours(x, rng) for x in near[:2])
     return np.concatenate(groups)
@@ -107,59 +122,6 @@ def _by_value_and_distance(values: FloatArray, X: FloatArray, near: FloatArray) 
     for x in near:
         away = np.minimum(away, ((X - x) ** 2).sum(axis=1))
     return np.lexsort((-away, -values))
-
-
-def _climb(
-    criterion: Criterion, cube: Cube, starts: FloatArray, rng: np.random.Generator
-) -> FloatArray:
-    """Follow the gradient from all starts at once."""
-    if not cube.free.size:
-        return starts
-    X = starts.copy()
-
-    # What does not exist for a start stays in the middle, and nothing depends on it.
-    absent = None if cube.absent is None else cube.absent(starts)
-
-    def loss(flat: FloatArray) -> tuple[float, FloatArray]:
-        X[:, cube.free] = flat.reshape(starts.shape[0], -1)
-        if absent is not None:
-            X[absent] = MIDDLE
-        values, gradient = criterion(X)
-        by_x = gradient()  # type: ignore[misc]
-        if absent is not None:
-            by_x[absent] = 0.0
-        return -float(values.sum()), -by_x[:, cube.free].ravel()
-
-    start = starts[:, cube.free].ravel()
-    found = minimize(
-        loss,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0.0, 1.0)] * start.size,
-        options={"maxiter": 30, "maxfun": 40, "ftol": 1e-5, "gtol": 1e-4},
-    )
-    ends = starts.copy()
-    ends[:, cube.free] = found.x.reshape(starts.shape[0], -1)
-    return cube.snap(ends)
-
-
-def _wander(
-    criterion: Criterion, cube: Cube, starts: FloatArray, rng: np.random.Generator
-) -> FloatArray:
-    """Without a gradient: move each point to the best around it, closer and closer ones."""
-    if not cube.free.size:
-        return starts
-    points = starts
-    for width in (0.1, 0.05, 0.02, 0.01, 0.005):
-        options = np.repeat(points[:, None], 20, axis=1)
-        options[:, 1:, cube.free] += width * rng.standard_normal(
-            (points.shape[0], 19, cube.free.size)
-        )
-        options = cube.snap(options.reshape(-1, cube.dim)).reshape(options.shape)
-        values = criterion(options.reshape(-1, cube.dim))[0].reshape(options.shape[:2])
-        points = options[np.arange(points.shape[0]), np.argmax(values, axis=1)]
-    return points
 
 
 def _best_changes(

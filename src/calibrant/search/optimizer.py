@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from calibrant.acquisition.base import Acquisition
 from calibrant.core import validate
 from calibrant.core.cube import Axis, Cube, Design, as_cube
+from calibrant.core.rule import NothingToTry, rule_of
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.models.protocol import Model
@@ -64,6 +65,7 @@ class Optimizer:
         repeats: whether a point may be evaluated twice.
         patience: after so many suggestions in a row without an improvement, forecasts are made
             wider and wider; None: never.
+        such_that: tells of a point, (dim,), whether it may be tried; no other is suggested.
         seed: of all random choices.
     """
 
@@ -79,13 +81,17 @@ class Optimizer:
         n_startup_trials: int = N_STARTUP_TRIALS,
         repeats: bool = False,
         patience: int | None = PATIENCE,
+        such_that: Callable[[FloatArray], bool] | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self._cube = as_cube(dim)
+        if such_that is not None:
+            self._cube = replace(self._cube, rule=rule_of(such_that))
         self._policy = Policy(model, recalibrator, calibration_set, acquisition, repeats, patience)
         self._rng = np.random.default_rng(seed)
         self._n_startup_trials = validate.at_least("n_startup_trials", n_startup_trials, 0)
-        self._design = self._cube.design(design, self._n_startup_trials, self._rng)
+        self._kind = validate.choice("design", Design, design)
+        self._design = self._cube.design(self._kind, self._n_startup_trials, self._rng)
         self._place = 0  # in the design, of the next point
         self._told: list[tuple[FloatArray, float]] = []  # y is NaN where an evaluation failed
         self._stds: list[float] = []  # for each of them, of its noise; NaN where it is not known
@@ -95,9 +101,22 @@ class Optimizer:
         self._fits: Fits | None = None  # of the last suggestion
         self._notices = Notices()
 
-    def ask(self) -> FloatArray:
-        """Return the next point to evaluate."""
-        suggestion = self._next()
+    def ask(
+        self, *, among: ArrayLike | None = None, fixed: Mapping[int, float] | None = None
+    ) -> FloatArray:
+        """Return the next point to evaluate.
+
+        Args:
+            among: points (n, dim) of which to choose one; it comes back as it stands there. Unless
+                ``repeats`` are allowed, those told or asked for before are left out while there
+                are others.
+            fixed: coordinates that are given rather than chosen, by column.
+
+        Raises:
+            ValueError: where nothing is left to choose: no points, or none that keep to
+                ``such_that`` and to what is ``fixed``.
+        """
+        suggestion = self._next(self._part(among, fixed))
         self._pending.append(replace(suggestion, fits=Fits()))  # which `_fits` has
         return suggestion.x.copy()
 
@@ -166,15 +185,44 @@ class Optimizer:
             return None
         return self._pending.pop(int(np.argmin(distances)))
 
-    def _next(self) -> Suggestion:
+    def _part(self, among: ArrayLike | None, fixed: Mapping[int, float] | None) -> Cube:
+        """Return the part of the cube in which to choose."""
+        cube = self._cube
+        if among is not None:
+            points = np.array(validate.finite("among", among))
+            if points.ndim != 2 or points.shape[1] != cube.dim or not len(points):
+                raise ValueError(
+                    f"`among` must have shape (n, {cube.dim}) with n >= 1, but got {points.shape}."
+                )
+            if np.any((points < 0.0) | (points > 1.0)):
+                raise ValueError("`among` must lie in the unit cube: scale its columns to [0, 1].")
+            if cube.rule is not None:
+                points = points[cube.rule.holds(points)]
+            if not len(points):
+                raise NothingToTry("None of the points of `among` keeps to `such_that`.")
+            cube = replace(cube, rule=None, listed=points)
+        if not fixed:
+            return cube
+        for column, value in fixed.items():
+            if column not in range(cube.dim) or not 0.0 <= value <= 1.0:
+                raise ValueError(
+                    f"`fixed` must give values in [0, 1] by column from 0 to {cube.dim - 1}, but "
+                    f"got {column!r}: {value!r}."
+                )
+        return cube.fixed(fixed)
+
+    def _next(self, cube: Cube) -> Suggestion:
         history = self._history()
         if is_startup(history, self._n_startup_trials):
-            taken, notices = self._policy.taken(history, self._cube)
-            x = startup_point(self._design[self._place :], self._cube, taken, self._rng)
+            taken, notices = self._policy.taken(history, cube)
+            design = self._design[self._place :]
+            if cube is not self._cube:  # a design of this part
+                design = cube.design(self._kind, self._n_startup_trials, self._rng)[:1]
+            x = startup_point(design, cube, taken, self._rng)
             self._place += 1
             suggestion = Suggestion(x, notices=notices)
         else:
-            suggestion = self._policy.suggest(history, self._cube, self._rng, self._fits)
+            suggestion = self._policy.suggest(history, cube, self._rng, self._fits)
             self._fits = suggestion.fits
         self._notices.say(suggestion.notices)
         return suggestion

@@ -13,7 +13,7 @@ is handed from one to the next; what the user should be told comes back with the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ import numpy as np
 from calibrant.acquisition.base import Acquisition, Belief, Criterion, total
 from calibrant.acquisition.improvement import ProbabilityOfImprovement
 from calibrant.core import validate
-from calibrant.core.cube import SMALL, Cube, keys
+from calibrant.core.cube import Cube, keys
 from calibrant.core.threads import one_thread
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import percent
@@ -49,6 +49,7 @@ from calibrant.search.training import Targets, TrainingData, prepare
 _FEASIBILITY = ProbabilityOfImprovement(margin=0.0)  # a constraint is met where it falls below 0
 _WIDEST = 3.0  # times the std: as far as stagnation widens forecasts
 _BREADTH = 0.03  # of the spread of the good outcomes: less is no improvement beside a running point
+_SAME = 1e-9  # two coordinates that differ by less are the same
 
 # Whether evaluations finish is modelled as a constraint: −1 where one did, 1 where it failed. With
 # noise, as some failures are nobody's fault: else one beside the minimum would be a wall around it.
@@ -251,11 +252,11 @@ class Policy:
         if self.repeats:
             return frozenset(), ()
         taken = frozenset(keys(np.concatenate([history.X, history.without_outcome])))
-        if cube.size <= min(SMALL, len(taken)) and taken.issuperset(keys(cube.every_point())):
+        if cube.countable and cube.count <= len(taken) and taken.issuperset(cube.point_keys):
             ended = {*keys(history.X), *keys(history.failed), *keys(history.pruned)}
-            running = "" if ended.issuperset(keys(cube.every_point())) else ", or are running"
+            running = "" if ended.issuperset(cube.point_keys) else ", or are running"
             notice = (
-                f"All {int(cube.size)} settings have been tried{running}. From now on those that "
+                f"All {cube.count} settings have been tried{running}. From now on those that "
                 "succeeded are repeated: that is of use only if outcomes are noisy."
             )
             return frozenset(keys(history.without_outcome)), (notice,)
@@ -296,20 +297,18 @@ class Policy:
             kriging_believer(data.model, fitted, data.succeeded, X, y)
             for fitted, (X, y) in zip(fits.objectives, data.objectives, strict=True)
         ]
-        reached = _reached(data.succeeded)
-        means = np.array([one.means[reached] for one in imagined])
+        points, means, finished = _to_beat(imagined, data.succeeded, cube)
         if count > 1:
             return total([self._of_several(imagined, residuals[:count], means, rng), *feasible])
         breadth = 0.0
         if data.subset.pending.size:
-            finished = means[0, : int(data.succeeded.feasible.sum())]
-            breadth = _BREADTH * _spread_of_the_good(finished)
+            breadth = _BREADTH * _spread_of_the_good(means[0, :finished])
         belief = Belief(
             imagined[0].fitted,
             residuals[0],
             float(means[0].min()) - breadth,
             data.objectives[0][1].size,
-            drawn_best(imagined[0].fitted, _points(data.succeeded)[reached], breadth, rng),
+            drawn_best(imagined[0].fitted, points, breadth, rng),
         )
         return total([self.acquisition.criterion(belief, rng, cube), *feasible])
 
@@ -374,14 +373,34 @@ def _feasible(
     ]
 
 
-def _reached(succeeded: History) -> np.ndarray:
-    """Return which points an improvement must beat: feasible outcomes, and running points.
+def _to_beat(
+    imagined: Sequence[Imagined], succeeded: History, cube: Cube
+) -> tuple[FloatArray, FloatArray, int]:
+    """Return what is to be beaten: points (k, d), means (objectives, k), how many have finished.
 
-    Running points count as reached: another next to them is no improvement.
+    They are those of feasible outcomes, then of running points: another next to these is no
+    improvement. Where some coordinates were given, only points that have the same count: what is
+    good for one batch of material says little about another. Before there are any, all outcomes
+    count as the models would expect them here.
     """
     no_outcome = np.zeros(len(succeeded.failed) + len(succeeded.pruned), dtype=bool)
     running = np.ones(len(succeeded.pending), dtype=bool)
-    return np.concatenate([succeeded.feasible, no_outcome, running])
+    reached = np.concatenate([succeeded.feasible, no_outcome, running])
+    X, given = _points(succeeded), list(cube.given)
+    here = [cube.axes[column].values[0] for column in given]
+    same = reached & np.all(np.abs(X[:, given] - here) < _SAME, axis=1)
+    if same.any():
+        finished = int(same[: len(succeeded.X)].sum())
+        return X[same], np.array([one.means[same] for one in imagined]), finished
+    moved = X[reached]
+    moved[:, given] = here
+    means = [
+        one.fitted.posterior(moved).mean
+        if isinstance(one.fitted, GaussianBelief)
+        else np.asarray(one.fitted.predict(moved).quantile(0.5))
+        for one in imagined
+    ]
+    return moved, np.array(means), int(succeeded.feasible.sum())
 
 
 def _points(history: History) -> FloatArray:

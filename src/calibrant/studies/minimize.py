@@ -23,8 +23,10 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial
 
-from calibrant.studies.archive import INTERRUPTED
+from calibrant.studies.archive import INTERRUPTED, cut_off
 from calibrant.studies.budget import Budget, CostFunction
+from calibrant.studies.candidates import NAME, Candidates
+from calibrant.studies.domain import Domain, domain_of
 from calibrant.studies.job import record_run, same_job
 from calibrant.studies.limits import checked, value_within
 from calibrant.studies.measured import note, without_measured
@@ -42,7 +44,7 @@ MOST_TRIALS = 10_000  # of a study with a budget, which ends it
 
 def minimize(
     objective: Callable[[dict[str, Any]], Any],
-    space: Mapping[str, Any],
+    space: Mapping[str, Any] | None = None,
     n_trials: int | None = None,
     *,
     storage: str | BaseStorage | None = None,
@@ -58,6 +60,10 @@ def minimize(
     min_feasible: float | None = None,
     budget: float | str | Budget | None = None,
     cost: CostFunction | None = None,
+    such_that: Any = None,
+    candidates: Any = None,
+    fixed: Mapping[str, Any] | None = None,
+    repeats: bool = False,
 ) -> Study:
     """Minimise a function over a search space, and return the Optuna study of the search.
 
@@ -102,8 +108,21 @@ def minimize(
             what is left.
         cost: what a setting costs, where that is known beforehand: a function of the parameters as
             a dict. Otherwise the objective returns it, and it is learned where it is high.
+        such_that: constraints between parameters that every setting keeps to: text such as
+            ``"a + b <= 1"`` or ``"a + b + c == 1"``, a function of a setting that returns True or
+            False, or a list of these.
+        candidates: the only settings to try, as a table: a list of dicts, a dict of columns, a
+            dict of dicts by name, or a data frame. Its columns are the parameters; ``space`` may
+            say on which range, or log scale, a column lies. The objective is given a row, with its
+            ``name``, and each at most once.
+        fixed: parameters that are given rather than chosen, such as ``{"batch": "A"}``; outcomes
+            for other values are learned from.
+        repeats: whether a setting may be evaluated more than once, as makes sense under noise.
     """
-    distributions = parse_space(space)
+    if candidates is None:
+        space = parse_space(space or {})
+    domain = domain_of(space, such_that, candidates, fixed)
+    distributions, listed = domain.distributions, domain.candidates
     if direction not in ("minimize", "maximize"):
         raise ValueError(
             f'`direction` must be "minimize" or "maximize", but got direction={direction!r}.'
@@ -116,13 +135,14 @@ def minimize(
     purse = _purse(budget, cost)
     total = most_trials(n_trials, purse)
     study = open_study(
-        distributions, storage, study_name, direction, sampler, seed, min_feasible, purse
+        domain, storage, study_name, direction, sampler, seed, min_feasible, repeats, purse
     )
     same_job(study, parameters=sorted(distributions), limits=known_limits)
     record_run(study, seed=seed)
+    total = total if repeats else at_most(total, study, domain)
 
     def evaluate(trial: Trial) -> float:
-        params = suggest(trial, distributions)
+        params = setting_of(trial, distributions, listed)
         with nullcontext() if purse is None else purse.spending(trial, params):
             rest = without_measured(trial, objective(params), known_limits)
         value: float = value_within(trial, rest, known_limits)
@@ -136,7 +156,7 @@ def minimize(
 
 def maximize(
     objective: Callable[[dict[str, Any]], Any],
-    space: Mapping[str, Any],
+    space: Mapping[str, Any] | None = None,
     n_trials: int | None = None,
     **options: Any,
 ) -> Study:
@@ -173,19 +193,21 @@ def tune_command(
     time_budget: float | None = None,
     handing_back: bool = False,
     budget: Budget | None = None,
+    candidates: Candidates | None = None,
 ) -> bool:
     """Tune a program until the study has ``n_trials`` evaluations, or until Ctrl-C.
 
     Programs running at Ctrl-C are killed, and their trials are marked as interrupted, because they
     say nothing about their parameters. With ``handing_back`` they are queued for other workers.
+    With ``candidates``, the program is given their columns and names.
 
     Returns:
         Whether the run was interrupted.
     """
-    command.check(list(distributions), n_jobs)
+    command.check(list(distributions), n_jobs, placeholders(candidates))
 
     def evaluate(trial: Trial) -> float:
-        params = suggest(trial, distributions)
+        params = setting_of(trial, distributions, candidates)
         try:
             with nullcontext() if budget is None else budget.spending(trial, params):
                 reading = command.reading(params, trial.number)
@@ -212,14 +234,34 @@ def tune_command(
     return interrupted
 
 
+def placeholders(candidates: Candidates | None) -> list[str] | None:
+    """Return what a program may be given of candidates; None where there are none."""
+    return None if candidates is None else [NAME, *candidates.columns]
+
+
+def at_most(n_trials: int, study: Study, domain: Domain) -> int:
+    """Return the number of evaluations, no more than there are candidates to evaluate once."""
+    if domain.candidates is None:
+        return n_trials
+    trials, idle = study.get_trials(deepcopy=False), cut_off(study)
+    tried = {
+        tuple(trial.params.get(name) for name in domain.distributions)
+        for trial in trials
+        if trial.state.is_finished() and trial.number not in idle
+    }
+    untried = domain.candidates.matching(domain.fixed) - tried
+    return max(1, min(n_trials, evaluated(study, trials) + len(untried)))
+
+
 def open_study(
-    distributions: Mapping[str, BaseDistribution],
+    space: Domain | Mapping[str, BaseDistribution],
     storage: str | BaseStorage | None,
     study_name: str,
     direction: str | Sequence[str],
     sampler: BaseSampler | None = None,
     seed: int | None = None,
     min_feasible: float | None = None,
+    repeats: bool = False,
     budget: Budget | None = None,
 ) -> Study:
     """Return the study of a name: the stored one if there is one, otherwise a new one.
@@ -227,6 +269,14 @@ def open_study(
     Of several objectives, each has a ``direction``.
     """
     wanted = [direction] if isinstance(direction, str) else list(direction)
+    domain = space if isinstance(space, Domain) else domain_of(space)
+    distributions = domain.distributions
+    if sampler is not None and not (domain.is_whole and not repeats):
+        raise ValueError(
+            "`such_that`, `candidates`, `fixed` and `repeats` apply to the default sampler, but "
+            "there is a `sampler` too; pass them to that, CalibratedSampler(…), in a study of its "
+            "own."
+        )
     if sampler is not None and seed is not None:
         raise ValueError(
             f"`seed` applies to the default sampler, but got seed={seed} and a `sampler`; pass the "
@@ -238,7 +288,14 @@ def open_study(
             "to that instead, as in CalibratedSampler(min_feasible=0.9)."
         )
     sampler = sampler or CalibratedSampler(
-        search_space=distributions, seed=seed, min_feasible=min_feasible, budget=budget
+        search_space=distributions,
+        such_that=domain.constraints,
+        candidates=domain.candidates,
+        fixed=domain.fixed,
+        seed=seed,
+        min_feasible=min_feasible,
+        repeats=repeats,
+        budget=budget,
     )
     if storage is not None:
         _check_storable(distributions)
@@ -284,6 +341,14 @@ def _check_kinds(study: Study, distributions: Mapping[str, BaseDistribution]) ->
                     f"is now {describe(now)}; a range may change, but neither its scale nor "
                     "choices or their order: use another name or storage."
                 ) from None
+
+
+def setting_of(
+    trial: Trial, distributions: Mapping[str, BaseDistribution], candidates: Candidates | None
+) -> dict[str, Any]:
+    """Return what an objective is given: the parameters of a trial, or the row that they are of."""
+    params = suggest(trial, distributions)
+    return params if candidates is None else candidates.row(candidates.place(params))
 
 
 def suggest(trial: Trial, distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:

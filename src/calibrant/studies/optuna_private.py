@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from optuna.distributions import BaseDistribution
+from optuna.samplers import PartialFixedSampler
 from optuna.storages import BaseStorage, get_storage
 from optuna.storages._heartbeat import BaseHeartbeat, is_heartbeat_enabled
 from optuna.study import Study
@@ -98,6 +99,18 @@ def fixed_params(trial: FrozenTrial) -> dict[str, Any]:
     """Return the parameters that were given when the trial was enqueued."""
     given = trial.system_attrs.get("fixed_params")
     return dict(given) if isinstance(given, Mapping) else {}
+
+
+def fixed_by_sampler(study: Study) -> dict[str, Any]:
+    """Return the parameters that Optuna's ``PartialFixedSampler`` fixes, if it is the study's."""
+    sampler = getattr(study, "sampler", None)  # Hyperband hides it
+    return dict(sampler._fixed_params) if isinstance(sampler, PartialFixedSampler) else {}
+
+
+def set_attribute(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
+    """Set a user attribute of a trial whose parameters are being chosen."""
+    study._storage.set_trial_user_attr(trial._trial_id, key, value)
+    trial.user_attrs[key] = value  # what the objective sees is a copy made before
 
 
 def begun_again(trial: FrozenTrial) -> list[int]:

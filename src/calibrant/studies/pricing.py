@@ -10,6 +10,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from calibrant.acquisition.base import Criterion
+from calibrant.core.cube import Cube
 from calibrant.core.typing import FloatArray
 from calibrant.search.costs import ENOUGH, OVERSHOOT, Prices
 from calibrant.studies.archive import Archive
@@ -60,13 +61,13 @@ class Pricing:
         return None if self._prices is None else float(self._prices.expected(x[None])[0])
 
     def affordable(
-        self, x: FloatArray, space: Space, study: Study, trial: FrozenTrial
+        self, x: FloatArray, space: Space, study: Study, trial: FrozenTrial, cube: Cube
     ) -> FloatArray:
         """Return a first point, or the closest one that does not cost more than is left."""
         most = (1.0 + OVERSHOOT) * self.budget.left(study, but=trial.number)
         if self._prices is None or (self.expected(x, space) or 0.0) <= most:
             return x
-        others = space.cube.spread(_ASKED, np.random.default_rng(trial.number))
+        others = cube.spread(_ASKED, np.random.default_rng(trial.number))
         prices = np.array([self.expected(one, space) for one in others])
         if not (prices <= most).any():
             return x  # it will be refused: there is nothing to be had for what is left

@@ -72,8 +72,13 @@ class Command:
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
     _watchdog: Watchdog = field(default_factory=Watchdog, init=False, repr=False, compare=False)
 
-    def check(self, names: Sequence[str], jobs: int = 1) -> None:
-        """Raise unless the program exists and its placeholders are exactly the parameters."""
+    def check(
+        self, names: Sequence[str], jobs: int = 1, columns: Sequence[str] | None = None
+    ) -> None:
+        """Raise unless the program exists and its placeholders are exactly the parameters.
+
+        Of the ``columns`` of candidates, at least one must be used.
+        """
         if not self.arguments:
             raise ValueError("The program is missing: write it after `--`.")
         program = self.arguments[0]
@@ -98,13 +103,16 @@ class Command:
             raise ValueError("`trial` is the number of the trial; give the parameter another name.")
         used = {name for text in self.arguments for name in _placeholders(text)}
         in_file = set(_placeholders(self.result_file or ""))
-        unknown = sorted((used | in_file) - {*names, "trial"})
+        known = names if columns is None else columns
+        unknown = sorted((used | in_file) - {*known, "trial"})
         if unknown:
             raise ValueError(
-                f"`{{{unknown[0]}}}` is not among the parameters {sorted(names)}; "
+                f"`{{{unknown[0]}}}` is not among the parameters {sorted(known)}; "
                 f"to pass it on literally, write `{{{{{unknown[0]}}}}}`."
             )
-        unused = sorted(set(names) - used)
+        if columns is not None and not used & set(columns):
+            raise ValueError("No candidate reaches the program: put `{name}` in the command.")
+        unused = sorted(set(names) - used) if columns is None else []
         if unused:
             raise ValueError(f"`{unused[0]}` is never used: put `{{{unused[0]}}}` in the command.")
         if jobs > 1 and self.result_file is not None and "trial" not in in_file:

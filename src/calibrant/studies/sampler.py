@@ -6,6 +6,7 @@ import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -39,11 +40,12 @@ from calibrant.search.training import TrainingData
 from calibrant.studies import optuna_private
 from calibrant.studies.archive import Archive, running_points
 from calibrant.studies.budget import Budget
+from calibrant.studies.candidates import CANDIDATE
+from calibrant.studies.domain import domain_of
 from calibrant.studies.pricing import Pricing
 from calibrant.studies.randomness import Randomness
 from calibrant.studies.shown import ShownForecasts
 from calibrant.studies.space import Internal, Space, searchable
-from calibrant.studies.space_text import parse_space
 from calibrant.studies.suggestions import signs, store
 
 _ATTEMPTS = 8  # at a point that no other worker has just taken
@@ -93,6 +95,14 @@ class CalibratedSampler(BaseSampler):
             :func:`~calibrant.minimize` takes them; by default they are learned from the trials, and
             those that start before the first has ended are drawn at random. Ranges must be those
             that the objective asks for: a suggestion outside them is not used.
+        such_that: constraints between parameters that every suggestion keeps to, as text
+            (``"a + b <= 1"``) or functions of a setting; they need the ``search_space``.
+        candidates: the only settings to suggest, as a table (see :func:`~calibrant.minimize`); its
+            columns are the parameters, and the name of a trial's candidate is its user attribute
+            ``candidate``.
+        fixed: parameters that are given rather than chosen (``{"batch": "A"}``): the model learns
+            across their values, and the best setting for the given ones is sought. Optuna's
+            ``enqueue_trial`` and ``PartialFixedSampler`` do the same for what they fix.
         seed: of all random choices. A search that is stopped and resumed goes on with the random
             numbers that it would have drawn.
         budget: of what trials cost, where they differ: improvement is then weighed against the
@@ -113,6 +123,9 @@ class CalibratedSampler(BaseSampler):
         min_feasible: float | None = None,
         reference_point: Sequence[float] | None = None,
         search_space: Mapping[str, Any] | None = None,
+        such_that: Any = None,
+        candidates: Any = None,
+        fixed: Mapping[str, Any] | None = None,
         seed: int | None = None,
         budget: Budget | None = None,
     ) -> None:
@@ -126,7 +139,8 @@ class CalibratedSampler(BaseSampler):
         self._reference = None if reference_point is None else checked_reference(reference_point)
         self._n_startup_trials = validate.at_least("n_startup_trials", n_startup_trials, 0)
         self._design = validate.choice("design", Design, design)
-        self._search_space = searchable(parse_space(search_space)) if search_space else {}
+        self._domain = domain_of(search_space, such_that, candidates, fixed)
+        self._search_space = searchable(self._domain.distributions)
         self._random = Randomness(None if seed is None else validate.at_least("seed", seed, 0))
         self._lock = threading.RLock()
         self._archive = Archive()
@@ -148,11 +162,17 @@ class CalibratedSampler(BaseSampler):
         searched = searchable(search_space)
         if not searched:
             return {}
+        # What Optuna's PartialFixedSampler fixes is no part of the search space that it hands on.
+        fixed = optuna_private.fixed_by_sampler(study)
         # One suggestion at a time in this process: the next one must know of it.
         with self._lock:
             self._archive.update(study)
+            if fixed:
+                every = self._archive.search_space(self._search_space)
+                searched |= {name: every[name] for name in fixed if name in every}
             space = self._archive.space(searched)
-            return space.external(self._place(study, trial, space))
+            chosen = space.external(self._place(study, trial, space, fixed))
+            return {name: value for name, value in chosen.items() if name in search_space}
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         # Optuna does not ask for parameters that were all given when the trial was enqueued; what
@@ -204,9 +224,16 @@ class CalibratedSampler(BaseSampler):
             fits = self._fit(self._policy.prepare(history, space.cube), space)
             return tuple(fitted.predict(X) for fitted in fits.objectives)
 
-    def _place(self, study: Study, trial: FrozenTrial, space: Space) -> dict[str, float]:
+    def _place(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        space: Space,
+        fixed_by_sampler: Mapping[str, Any] = MappingProxyType({}),
+    ) -> dict[str, float]:
         """Return a point, stored with its trial, that no other worker has taken meanwhile."""
-        fixed = space.to_internal(optuna_private.fixed_params(trial))
+        enqueued = optuna_private.fixed_params(trial)
+        fixed = space.to_internal({**self._domain.fixed, **fixed_by_sampler, **enqueued})
         objectives = len(study.directions)
         if self._random.seed is not None:  # else there is no place to find, and nothing to read
             self._random.go_on(optuna_private.every_trial(study), trial.number)
@@ -216,11 +243,11 @@ class CalibratedSampler(BaseSampler):
             running = [params for _, params in self._running(study, trial)]
             history = self._archive.history(space, objectives, [*running, *avoided])
             suggestion = self._suggest(study, trial, space, history, fixed)
-            params = space.internal(suggestion.x)
+            params = self._domain.internal(space, suggestion.x)
             shown, by = self._show(suggestion)
             store(study, trial, params, suggestion, shown, by, self._random.note(before))
             rivals = self._rivals(study, trial, params)
-            if fixed or not rivals:
+            if len(fixed) == space.cube.dim or enqueued or not rivals:
                 break
             # Of two workers that stored the same point at least one sees the other's, perhaps both.
             # The later trial then leaves the next best point, too, to the earlier one.
@@ -228,7 +255,9 @@ class CalibratedSampler(BaseSampler):
             if min(rivals) < trial.number:
                 history = self._archive.history(space, objectives, [*running, *avoided])
                 further = self._suggest(study, trial, space, history, fixed)
-                avoided.append(space.internal(further.x))
+                avoided.append(self._domain.internal(space, further.x))
+        if (name := self._domain.name(space, suggestion.x)) is not None:
+            optuna_private.set_attribute(study, trial, CANDIDATE, name)
         return params
 
     def _show(
@@ -257,38 +286,43 @@ class CalibratedSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, space: Space, history: History, fixed: Internal
     ) -> Suggestion:
         """Return a point and, as soon as there is a model, what it forecasts of it."""
-        cube = space.cube
+        given = len(fixed) == space.cube.dim  # nothing is left to choose
+        part = space.cube if given else self._domain.cube(space, fixed)
         if is_startup(history, self._n_startup_trials):
-            taken, notices = self._policy.taken(history, cube)
+            if given:
+                return Suggestion(space.row(space.existing(fixed)))
+            taken, notices = self._policy.taken(history, part)
             self._notices.say(notices)
-            x = startup_point(self._own_place(study, trial, cube), cube, taken, self._random.rng)
+            x = startup_point(self._own_place(study, trial, part), part, taken, self._random.rng)
             if self._pricing is not None:
                 self._pricing.update(self._archive, space)
-                x = self._pricing.affordable(x, space, study, trial)
-            x = space.row(space.existing({**space.internal(x), **fixed}))
+                x = self._pricing.affordable(x, space, study, trial, part)
+            x = self._settled(space, x, fixed)
             return Suggestion(x, cost=self._expected_cost(x, space))
-        data = self._policy.prepare(history, cube)
-        fits, point = self._fit(data, space), dict(fixed)
+        data = self._policy.prepare(history, space.cube)
+        fits = self._fit(data, space)
         self._last = (space.distributions, fits)
         self._notices.say(data.notices)
         frugality = None
         if self._pricing is not None:
             self._pricing.update(self._archive, space)
             frugality = self._pricing.frugality(study, trial)
-        if len(fixed) < cube.dim:  # choose what was not given
-            columns = {name: column for column, name in enumerate(space.coordinates)}
-            given = {columns[name]: float(space.row(fixed)[columns[name]]) for name in fixed}
-            part = cube.fixed(given) if given else cube
+        if given:
+            x = space.row(space.existing(fixed))
+        else:
             policy = self._policy_of(study)
             chosen, notices = policy.choose(history, data, fits, part, self._random.rng, frugality)
             self._notices.say(notices)
-            point = {**space.internal(chosen), **fixed}
-        x = space.row(space.existing(point))
+            x = self._settled(space, chosen, fixed)
         suggestion = self._policy.forecast(x, data, fits)
         return replace(suggestion, cost=self._expected_cost(x, space))
 
     def _expected_cost(self, x: FloatArray, space: Space) -> float | None:
         return None if self._pricing is None else self._pricing.expected(x, space)
+
+    def _settled(self, space: Space, x: FloatArray, fixed: Internal) -> FloatArray:
+        """Return the point that a trial has whose other values are given."""
+        return space.row(space.existing({**self._domain.internal(space, x), **fixed}))
 
     def _fit(self, data: TrainingData, space: Space) -> Fits:
         """Fit the models, continuing from those of the last suggestion if parameters are the same.

@@ -42,6 +42,9 @@ class Plan:
         json_std_field, cost_field: fields of its JSON that say how noisy the result is, and what
             the evaluation has cost.
         budget: what all evaluations may cost, as it was written; None: anything.
+        such_that: constraints between parameters, as text.
+        fixed: parameters that are given rather than chosen.
+        candidates: the file of candidates, and the column of their names.
     """
 
     space: Mapping[str, BaseDistribution]
@@ -56,6 +59,9 @@ class Plan:
     json_std_field: str | None = None
     cost_field: str | None = None
     budget: str | None = None
+    such_that: tuple[str, ...] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    candidates: tuple[str, str] | None = None
 
 
 def announce(study: Study, plan: Plan) -> None:
@@ -74,6 +80,9 @@ def announce(study: Study, plan: Plan) -> None:
         "cost_field": plan.cost_field,
         "budget": plan.budget,
     }
+    # Only where there are any: workers of an earlier version can join all others.
+    limited = {"such_that": plan.such_that, "fixed": plan.fixed, "candidates": plan.candidates}
+    noted |= {name: _listed(part) for name, part in limited.items() if part}
     if study.user_attrs.get(_PLAN) != noted:
         study.set_user_attr(_PLAN, noted)
 
@@ -96,12 +105,26 @@ def plan_of(study: Study) -> Plan:
             noted.get("json_std_field"),
             noted.get("cost_field"),
             noted.get("budget"),
+            tuple(map(str, noted.get("such_that", ()))),
+            dict(noted.get("fixed", {})),
+            _pair(noted.get("candidates")),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         raise ValueError(
             f"The study `{study.study_name}` does not say what it tunes: start it with "
             "`calibrant tune`, then join it."
         ) from None
+
+
+def _listed(part: Any) -> Any:
+    return list(part) if isinstance(part, tuple) else dict(part)
+
+
+def _pair(noted: Any) -> tuple[str, str] | None:
+    if noted is None:
+        return None
+    path, names = noted
+    return str(path), str(names)
 
 
 def places(study: Study, n_trials: int) -> int:

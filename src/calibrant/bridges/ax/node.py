@@ -57,10 +57,10 @@ class CalibratedNode(ExternalGenerationNode):
     [['x']]
 
     It supports one or several objectives, or a weighted sum of metrics; outcome constraints with
-    fixed bounds; and parameters of every kind, including conditional ones. It also learns from
-    trials that came from elsewhere, if they lie in the search space. A trial is read once, when it
-    has ended. A node saved with its client keeps its settings, but not the forecasts of past
-    trials.
+    fixed bounds; parameters of every kind, including conditional ones; and constraints between
+    parameters, which every point keeps to. It also learns from trials that came from elsewhere, if
+    they lie in the search space. A trial is read once, when it has ended. A node saved with its
+    client keeps its settings, but not the forecasts of past trials.
 
     Args:
         name: the name of the node.
@@ -126,7 +126,16 @@ class CalibratedNode(ExternalGenerationNode):
         return super()._gen(*args, fixed_features=fixed_features, **kwargs)
 
     def _new_study(self, problem: Problem) -> Study:
-        known = {"search_space": problem.distributions, **self._settings}
+        if problem.between and self._sampler is not None:
+            raise UnsupportedError(
+                f"`{problem.between[0].words}` is kept by the default sampler only: leave out "
+                "`sampler`, and give its settings to the node."
+            )
+        known = {
+            "search_space": problem.distributions,
+            "such_that": problem.between,
+            **self._settings,
+        }
         with quiet_optuna():
             return optuna.create_study(
                 sampler=self._sampler or CalibratedSampler(**known),

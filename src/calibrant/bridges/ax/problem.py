@@ -17,6 +17,7 @@ from ax.core.parameter import (
     ParameterType,
     RangeParameter,
 )
+from ax.core.parameter_constraint import ParameterConstraint
 from ax.core.search_space import SearchSpace
 from ax.core.types import ComparisonOp
 from ax.exceptions.core import UnsupportedError
@@ -26,6 +27,8 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
+
+from calibrant.studies.such_that import Constraint, Linear
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class Problem:
     fixed: dict[str, Any]
     goals: tuple[Sum, ...]
     constraints: dict[str, Sum]  # met where the sum is at most 0
+    between: tuple[Constraint, ...] = ()  # parameters
 
 
 def problem_of(experiment: Experiment) -> Problem:
@@ -58,12 +62,6 @@ def problem_of(experiment: Experiment) -> Problem:
     if config is None:
         raise UnsupportedError(
             "An objective is needed, but the experiment has none; call `configure_optimization`."
-        )
-    if space.parameter_constraints:
-        raise UnsupportedError(
-            "Parameter constraints are not supported, but got "
-            f"{space.parameter_constraints[0]}; let the trials that break them fail, or search "
-            "parameters that need none, such as a share of the remainder."
         )
     distributions = {
         name: _distribution(parameter)
@@ -75,7 +73,29 @@ def problem_of(experiment: Experiment) -> Problem:
         for name, parameter in space.parameters.items()
         if isinstance(parameter, FixedParameter)
     }
-    return Problem(space, distributions, fixed, _goals(config), _constraints(config))
+    between = tuple(_between(one, distributions, fixed) for one in space.parameter_constraints)
+    return Problem(space, distributions, fixed, _goals(config), _constraints(config), between)
+
+
+def _between(
+    constraint: ParameterConstraint,
+    distributions: Mapping[str, BaseDistribution],
+    fixed: Mapping[str, Any],
+) -> Constraint:
+    """Return a constraint between parameters, as Ax has it: a weighted sum with a bound."""
+    weights = {str(name): float(w) for name, w in constraint.constraint_dict.items()}
+    bound = float(constraint.bound) - sum(w * fixed[n] for n, w in weights.items() if n in fixed)
+    searched = tuple((name, w) for name, w in weights.items() if name in distributions)
+    if not searched:
+        raise UnsupportedError(f"`{constraint}` is about no parameter that is searched.")
+    words = " + ".join(f"{w:g} * {name}" for name, w in searched) + f" <= {bound:g}"
+
+    def holds(setting: Mapping[str, Any]) -> bool:
+        # One that does not exist in the arm, in a space with conditions, makes no difference.
+        present = [(name, w) for name, w in searched if name in setting]
+        return len(present) < len(searched) or sum(w * setting[n] for n, w in present) <= bound
+
+    return Constraint(words, holds, (Linear(searched, bound),))
 
 
 def _goals(config: OptimizationConfig) -> tuple[Sum, ...]:

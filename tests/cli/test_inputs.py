@@ -1,0 +1,117 @@
+"""Candidates, constraints and given values on the command line."""
+
+import csv
+import sys
+
+import optuna
+import pytest
+from typer.testing import CliRunner
+
+from calibrant.cli.main import app
+
+runner = CliRunner()
+PRINT = [sys.executable, "-c", "import sys; print(sum(map(float, sys.argv[1:])))"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with open("molecules.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "weight", "charge", "group"])
+        writer.writerows([f"M{i}", 100 + i, (7 * i) % 30 / 30, "acid" if i % 2 else "base"]
+                         for i in range(30))  # fmt: skip
+    return tmp_path
+
+
+def calibrant(*words):
+    return runner.invoke(app, list(words))
+
+
+def table():
+    with open("data.csv", encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def trials():
+    return optuna.load_study(study_name="calibrant", storage="sqlite:///calibrant.db").trials
+
+
+def test_tune_keeps_to_constraints():
+    found = calibrant(
+        "tune", "-p", "a=0.0..1", "-p", "b=0.0..1", "--such-that", "a + b >= 1.5", "--trials", "7",
+        "--seed", "0", "--", *PRINT, "{a}", "{b}",
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    assert len(trials()) == 7
+    assert all(trial.params["a"] + trial.params["b"] >= 1.5 for trial in trials())
+
+
+def test_tune_tries_candidates_by_name():
+    found = calibrant(
+        "tune", "--candidates", "molecules.csv", "--names", "id", "--fix", "group=acid",
+        "--trials", "6", "--", sys.executable, "-c", "import sys; print(sys.argv[1][1:])", "{name}",
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    assert "30 candidates, modelled by weight, charge, group" in found.output
+    names = [trial.user_attrs["candidate"] for trial in trials()]
+    assert len(set(names)) == 6
+    assert all(int(name[1:]) % 2 for name in names)
+    assert [trial.value for trial in trials()] == [float(name[1:]) for name in names]
+
+
+def test_suggest_a_plate_of_candidates_and_read_it_back():
+    options = ["suggest", "data.csv", "--candidates", "molecules.csv", "--names", "id", "-n", "6"]
+    first = calibrant(*options, "--seed", "0")
+    assert first.exit_code == 0, first.output
+    rows = table()
+    assert len({row["name"] for row in rows}) == 6
+    for row in rows:
+        row["value"] = row["charge"]
+    with open("data.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    second = calibrant(*options, "--seed", "1")
+    assert second.exit_code == 0, second.output
+    assert len({row["name"] for row in table()}) == 12
+
+
+def test_what_is_written_keeps_to_the_constraints():
+    rule = "a + b + c == 1"
+    found = calibrant(
+        "suggest", "data.csv", "-p", "a=0.0..1", "-p", "b=0.0..1", "-p", "c=0.0..1",
+        "--such-that", rule, "--such-that", "a <= 0.1", "-n", "5",
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    for row in table():
+        assert abs(sum(float(row[name]) for name in "abc") - 1.0) < 1e-9
+        assert float(row["a"]) <= 0.1
+
+
+def test_suggest_for_a_batch():
+    found = calibrant(
+        "suggest", "data.csv", "-p", "x=0.0..1", "-p", "batch=A,B", "--fix", "batch=B", "-n", "3"
+    )
+    assert found.exit_code == 0, found.output
+    assert [row["batch"] for row in table()] == ["B"] * 3
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--candidates", "none.csv"], "none.csv does not exist"),
+        (["--candidates", "molecules.csv", "--names", "key"], "must have a column `key`"),
+        (["--candidates", "molecules.csv", "-p", "wait=0.0..1"], "`wait` is not a column"),
+        (["-p", "x=0.0..1", "--fix", "batch=A"], "`batch` is given"),
+        (["-p", "x=0.0..1", "--fix", "x"], "must be `name=value`"),
+        (["-p", "x=0.0..1", "--fix", "x=7"], "but '7' is given"),
+        (["-p", "x=0.0..1", "--such-that", "x > 2"], "No setting keeps to `x > 2`"),
+        (["-p", "x=0.0..1", "--such-that", "y > 2"], "is about `y`"),
+        ([], "nothing to choose"),
+    ],
+)
+def test_bad_words_are_explained(words, message):
+    found = calibrant("suggest", "data.csv", *words)
+    assert found.exit_code != 0
+    assert message in " ".join(found.output.split())
