@@ -225,3 +225,19 @@ def test_bad_cubes(call, message):
 def test_values_of_an_axis_are_increasing_places_in_the_unit_interval(values):
     with pytest.raises(ValueError, match=r"increasing and lie in \[0, 1\]"):
         Axis(values)
+
+
+def test_a_part_around_a_point_holds_its_points_only():
+    cube = Cube((Axis(), Axis(), Axis((0.0, 0.5, 1.0)), Axis((0.25, 0.75), categorical=True)))
+    part = cube.around(np.array([0.9, 0.3, 0.5, 0.25]), 0.2)
+    rng = np.random.default_rng(0)
+    for points in (part.spread(500, rng), part.design("latin", 500, rng)):
+        assert points[:, 0].min() >= 0.7
+        assert points[:, 0].max() <= 1.0
+        assert points[:, 1].min() >= 0.1
+        assert points[:, 1].max() <= 0.5
+        assert np.ptp(points[:, 0]) > 0.25
+        assert np.ptp(points[:, 1]) > 0.35
+        assert set(points[:, 2]) == {0.0, 0.5, 1.0}  # what is listed has no distance
+        assert set(points[:, 3]) == {0.25, 0.75}
+    np.testing.assert_allclose(part.snap(np.array([[0.0, 1.0, 0.4, 0.3]])), [[0.7, 0.5, 0.5, 0.25]])

@@ -72,7 +72,7 @@ def test_forecasts_grow_wider_while_nothing_better_is_found(patience):
         1,
         acquisition=watching,
         recalibrator=None,
-        model=GaussianProcess(),
+        model=GaussianProcess(noise=0.0),
         patience=patience,
         seed=0,
     )
@@ -80,6 +80,8 @@ def test_forecasts_grow_wider_while_nothing_better_is_found(patience):
         optimizer.tell(optimizer.ask(), float(step))
     asked = np.arange(4 * patience)
     expected = np.clip(asked / patience, 1.0, 3.0)
+    late = asked - 2 * patience
+    expected[(late >= 0) & (late % 2 == 0)] = 1.0  # these stay beside the best point
     assert [float(residual.std()) for residual in watching.residuals] == pytest.approx(expected)
 
 
@@ -157,3 +159,38 @@ def test_outcomes_that_were_not_suggested_are_not_in_vain():
     assert optimizer._history().stagnation == before
     optimizer.tell(optimizer.ask(), 1.0)
     assert optimizer._history().stagnation == before + 1
+
+
+def in_vain(outcomes, seed=3):
+    """A smooth function whose best outcome came first, and so many others after it."""
+    X = np.random.default_rng(seed).random((outcomes + 1, 2))
+    y = np.sin(4.0 * X[:, 0]) + (X[:, 1] - 0.4) ** 2
+    order = np.argsort(y, kind="stable")
+    return replace(history(y[order], dim=2), X=X[order])
+
+
+@pytest.mark.parametrize(("outcomes", "reach"), [(20, 0.2), (30, 0.1), (40, 0.05)])
+def test_after_long_stagnation_every_other_suggestion_stays_beside_the_best(outcomes, reach):
+    for late, beside in ((0, True), (1, False)):
+        known = in_vain(outcomes + late)
+        assert known.stagnation == outcomes + late
+        x = Policy(patience=10).suggest(known, as_cube(2), np.random.default_rng(0)).x
+        assert (np.abs(x - known.X[0]).max() <= reach + 1e-12) == beside
+
+
+def test_earlier_and_under_noise_suggestions_go_anywhere():
+    early = in_vain(19)
+    noisy = replace(
+        in_vain(40), Y=np.sort(np.random.default_rng(0).standard_normal(41))[:, None]
+    )  # outcomes that have nothing to do with where they are
+    for known, model in ((early, GaussianProcess()), (noisy, GaussianProcess(noise=1.0))):
+        policy = Policy(model, None, patience=10)
+        data = policy.prepare(known, as_cube(2))
+        assert policy._reach(known, policy.fit(data, as_cube(2))) is None
+
+
+def test_without_patience_nothing_is_refined():
+    policy = Policy(patience=None)
+    known = in_vain(40)
+    data = policy.prepare(known, as_cube(2))
+    assert policy._reach(known, policy.fit(data, as_cube(2))) is None

@@ -74,6 +74,7 @@ class Cube:
         rule: what a point must keep to.
         listed: the only points there are, (n, dim), if they are a list; then there is no rule.
         given: the coordinates that were given rather than chosen (:meth:`fixed`).
+        low, high: the ends of what each coordinate may be, if not 0 and 1 (:meth:`around`).
     """
 
     axes: tuple[Axis, ...]
@@ -81,6 +82,8 @@ class Cube:
     rule: Rule | None = None
     listed: FloatArray | None = field(default=None, repr=False, compare=False)
     given: tuple[int, ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
     _grids: tuple[FloatArray, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -158,7 +161,7 @@ class Cube:
 
     def snap(self, X: FloatArray) -> FloatArray:
         """Return the nearest allowed point for each row of X."""
-        X = np.clip(X, 0.0, 1.0)
+        X = np.clip(X, self.low or 0.0, self.high or 1.0)
         for column, (axis, grid) in enumerate(zip(self.axes, self._grids, strict=True)):
             if axis.rounding is not None:
                 X[:, column] = axis.rounding(X[:, column])
@@ -193,7 +196,7 @@ class Cube:
             ratio = (1.0 + ratio) ** (1.0 / (self.dim + 1.0))
         steps = ratio ** -np.arange(1.0, self.dim + 1.0)
         points = (rng.random(self.dim) + np.arange(1, count + 1)[:, None] * steps) % 1.0
-        return self.snap(points)
+        return self._placed(points)
 
     def untaken(self, rng: np.random.Generator, taken: Set[bytes]) -> FloatArray:
         """Return a random point outside ``taken``, or any random point if none is left.
@@ -225,6 +228,18 @@ class Cube:
         given = tuple(sorted({*self.given, *values}))
         return replace(self, axes=axes, listed=listed, given=given)
 
+    def around(self, x: FloatArray, reach: float) -> Cube:
+        """Return the part in which no continuous coordinate is further than ``reach`` from x's.
+
+        A list, and a cube with a rule, are left whole.
+        """
+        if self.listed is not None or self.rule is not None:
+            return self
+        low, high = np.zeros(self.dim), np.ones(self.dim)
+        low[self.free] = np.maximum(x[self.free] - reach, 0.0)
+        high[self.free] = np.minimum(x[self.free] + reach, 1.0)
+        return replace(self, low=tuple(low.tolist()), high=tuple(high.tolist()))
+
     def design(self, kind: Design | str, count: int, rng: np.random.Generator) -> FloatArray:
         """Return ``count`` initial points, spread as ``kind`` says.
 
@@ -243,6 +258,12 @@ class Cube:
 
                 sobol = qmc.Sobol(self.dim, rng=rng)
                 points = sobol.random_base2(int(np.ceil(np.log2(max(1, count)))))[:count]
+        return self._placed(points)
+
+    def _placed(self, points: FloatArray) -> FloatArray:
+        """Return points of the whole cube, moved to where this one is, and allowed."""
+        if self.low:
+            points = np.array(self.low) + points * np.subtract(self.high, self.low)
         return self.snap(points)
 
     def neighbours(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -80,12 +80,13 @@ def _ascend(criterion: Criterion, cube: Cube, starts: FloatArray) -> FloatArray:
         return -float(values.sum()), -by_x[:, cube.free].ravel()
 
     start = starts[:, cube.free].ravel()
+    low, high = cube.low or (0.0,) * cube.dim, cube.high or (1.0,) * cube.dim
     found = minimize(
         loss,
         start,
         jac=True,
         method="L-BFGS-B",
-        bounds=[(0.0, 1.0)] * start.size,
+        bounds=[(low[i], high[i]) for i in cube.free] * starts.shape[0],
         options={"maxiter": 30, "maxfun": 40, "ftol": 1e-5, "gtol": 1e-4},
     )
     ends = starts.copy()

@@ -34,12 +34,16 @@ def drawn_best(
         rng: what the draws are made of.
     """
     process = as_process(fitted)
-    if process is None:
+    if process is None or not sees_noise(fitted):
         return None
     mean, std, _ = process.posterior(reached)
-    if np.sqrt(process.noise_around(mean).max()) < _SEEN:
-        return None
     rivals = reached[np.argsort(mean - std)[:_RIVALS]]
     scores = rng.standard_normal((_PAIRS, rivals.shape[0]))
     draws = Draws.of(process, rivals, np.concatenate([scores, -scores]))
     return DrawnBest(draws, draws.values.min(axis=1) - breadth)
+
+
+def sees_noise(fitted: FittedModel) -> bool:
+    """Return whether a Gaussian process takes most outcomes for noisy; of other models, no."""
+    process = as_process(fitted)
+    return process is not None and bool(np.sqrt(np.median(process.noise_variance)) >= _SEEN)

@@ -40,13 +40,15 @@ from calibrant.search.argmax import argmax
 from calibrant.search.defaults import ACQUISITION, MODEL, PATIENCE, RECALIBRATOR
 from calibrant.search.feasibility import ROUNDING, Promise, careful
 from calibrant.search.history import History
-from calibrant.search.incumbent import drawn_best
+from calibrant.search.incumbent import drawn_best, sees_noise
 from calibrant.search.pending import Imagined, kriging_believer
 from calibrant.search.several import checked_reference, criterion_of_several, near
 from calibrant.search.shown import Circumstances
 from calibrant.search.training import Targets, TrainingData, prepare
 
 _FEASIBILITY = ProbabilityOfImprovement(margin=0.0)  # a constraint is met where it falls below 0
+_LATE = 2  # times the patience: from then on every other suggestion refines the best point
+_WIDEST_REACH, _NARROWEST_REACH = 0.2, 0.005  # of the cube, to each side of the best point
 _WIDEST = 3.0  # times the std: as far as stagnation widens forecasts
 _BREADTH = 0.03  # of the spread of the good outcomes: less is no improvement beside a running point
 _SAME = 1e-9  # two coordinates that differ by less are the same
@@ -108,7 +110,8 @@ class Policy:
         repeats: whether a point may be evaluated twice, as makes sense for noisy outcomes in a
             finite space.
         patience: after so many suggestions in a row without an improvement, forecasts are made
-            wider, after twice as many twice as wide, three times at most. None: never. For one
+            wider, after twice as many twice as wide, three times at most; and from then on every
+            other suggestion stays beside the best point. None: neither. For one
             objective; of several, almost every step moves some part of the front.
         min_feasible: points are chosen where all constraints are met with at least this probability
             or, where that is nowhere, where it is highest. None: it is weighed against the rest.
@@ -183,13 +186,16 @@ class Policy:
         ``frugality`` is what speaks against points that cost more than others.
         """
         residuals = self.recalibrate(data, fits)
-        if (stretch := self._stretch(history)) > 1.0:
+        reach = self._reach(history, fits)
+        if reach is None and (stretch := self._stretch(history)) > 1.0:
             residuals[0] = compose(Normal(0.0, stretch), residuals[0])
         criterion = self._criterion(data, fits, residuals, cube, rng)
         if frugality is not None:
             criterion = total([criterion, frugality])
         taken, notices = self.taken(history, cube)
-        x = argmax(criterion, cube, rng, near(history, rng), taken)
+        best_first = near(history, rng)
+        where = cube if reach is None else cube.around(best_first[0], reach)
+        x = argmax(criterion, where, rng, best_first, taken)
         return x, (*notices, *self._broken(x, data, fits))
 
     def recalibrate(self, data: TrainingData, fits: Fits) -> list[Forecast]:
@@ -269,6 +275,20 @@ class Policy:
         several = len(data.objectives) > 1  # then it is expected improvement, whatever was named
         symmetric = several or not self.acquisition.takes_shift
         return CalibrationSet(symmetric=symmetric, largest_error=1.0)
+
+    def _reach(self, history: History, fits: Fits) -> float | None:
+        """Return how far from the best point a suggestion may be; None: anywhere.
+
+        After a long stagnation every other suggestion refines the best point, closer and closer,
+        while those between them look further and further away. Not under noise, where there is
+        nothing to refine to.
+        """
+        if self.patience is None or history.Y.shape[1] > 1:
+            return None
+        late = history.stagnation - _LATE * self.patience
+        if late < 0 or late % 2 or sees_noise(fits.objectives[0]):
+            return None
+        return float(max(_WIDEST_REACH * 0.5 ** (late / self.patience), _NARROWEST_REACH))
 
     def _stretch(self, history: History) -> float:
         """Return by how much to widen forecasts of a search that stagnates."""
