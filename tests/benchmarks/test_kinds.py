@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from benchmarks.kinds import run, tables
 from benchmarks.kinds.kinds import FIRST, KINDS, SYSTEMS
 
