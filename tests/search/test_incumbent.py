@@ -9,7 +9,7 @@ from calibrant.core.cube import Cube
 from calibrant.forecasts.normal import STANDARD_NORMAL, Normal
 from calibrant.models import BaggedProcesses, GaussianProcess, Matern52
 from calibrant.models.draws import Draws
-from calibrant.search.incumbent import drawn_best
+from calibrant.search.incumbent import Reached, drawn_best
 
 RNG = np.random.default_rng(8)
 CUBE = Cube.continuous(2)
@@ -20,7 +20,7 @@ EXACT = GaussianProcess(Matern52(), "standardise", noise=0.0).fit(X, Y)
 
 
 def drawn(fitted, breadth=0.0):
-    return drawn_best(fitted, X, breadth, np.random.default_rng(1))
+    return drawn_best(fitted, Reached(X, np.empty((1, 0)), breadth), np.random.default_rng(1))
 
 
 def over(fitted, draws, acquisition=None, residual=STANDARD_NORMAL):

@@ -13,14 +13,13 @@ is handed from one to the next; what the user should be told comes back with the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from calibrant.acquisition.base import Acquisition, Belief, Criterion, total
-from calibrant.acquisition.improvement import ProbabilityOfImprovement
 from calibrant.core import validate
 from calibrant.core.cube import Cube, keys
 from calibrant.core.threads import one_thread
@@ -29,9 +28,6 @@ from calibrant.core.words import percent
 from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.normal import STANDARD_NORMAL, Normal
 from calibrant.forecasts.residual import compose
-from calibrant.models.gp import GaussianProcess
-from calibrant.models.kernels import Matern52
-from calibrant.models.likelihood import Priors, enough
 from calibrant.models.protocol import CanRefit, FittedModel, GaussianBelief, Model
 from calibrant.models.rotation import FittedRotation
 from calibrant.recalibration.base import Recalibrator
@@ -40,23 +36,16 @@ from calibrant.search.argmax import argmax
 from calibrant.search.defaults import ACQUISITION, MODEL, PATIENCE, RECALIBRATOR
 from calibrant.search.feasibility import ROUNDING, Promise, careful
 from calibrant.search.history import History
-from calibrant.search.incumbent import drawn_best, sees_noise
-from calibrant.search.pending import Imagined, kriging_believer
+from calibrant.search.incumbent import drawn_best, sees_noise, to_beat
+from calibrant.search.odds import finishing, log_odds
+from calibrant.search.pending import kriging_believer
 from calibrant.search.several import checked_reference, criterion_of_several, near
 from calibrant.search.shown import Circumstances
 from calibrant.search.training import Targets, TrainingData, prepare
 
-_FEASIBILITY = ProbabilityOfImprovement(margin=0.0)  # a constraint is met where it falls below 0
 _LATE = 2  # times the patience: from then on every other suggestion refines the best point
 _WIDEST_REACH, _NARROWEST_REACH = 0.2, 0.005  # of the cube, to each side of the best point
 _WIDEST = 3.0  # times the std: as far as stagnation widens forecasts
-_BREADTH = 0.03  # of the spread of the good outcomes: less is no improvement beside a running point
-_SAME = 1e-9  # two coordinates that differ by less are the same
-
-# Whether evaluations finish is modelled as a constraint: −1 where one did, 1 where it failed. With
-# noise, as some failures are nobody's fault: else one beside the minimum would be a wall around it.
-_FINISHING = GaussianProcess(Matern52(), "standardise", Priors(noise=(0.1, 2.0)))
-_SAFE = -0.7  # what is labelled lower: where 85 % of evaluations finish
 
 
 class Fits(NamedTuple):
@@ -169,7 +158,7 @@ class Policy:
         # model alone.
         if not data.succeeded.failed.size or not isinstance(objectives[0], GaussianBelief):
             return Fits(objectives, constraints, promising=promising)
-        return Fits(objectives, constraints, _finishing(data.succeeded, cube), promising)
+        return Fits(objectives, constraints, finishing(data.succeeded, cube), promising)
 
     @one_thread()
     def choose(
@@ -306,7 +295,7 @@ class Policy:
     ) -> Criterion:
         """Return the function of points to maximise."""
         count = len(fits.objectives)
-        feasible = _feasible(data, fits, residuals[count:], cube, rng)
+        feasible = log_odds(data, fits.constraints, residuals[count:], fits.finishing, cube, rng)
         if self.min_feasible is not None and fits.constraints:
             feasible.append(
                 Promise.of(data, fits.promising, self.min_feasible).at_least(self.min_feasible)
@@ -317,31 +306,21 @@ class Policy:
             kriging_believer(data.model, fitted, data.succeeded, X, y)
             for fitted, (X, y) in zip(fits.objectives, data.objectives, strict=True)
         ]
-        points, means, finished = _to_beat(imagined, data.succeeded, cube)
+        beliefs = [one.fitted for one in imagined]
+        reached = to_beat(imagined, data.succeeded, cube)
         if count > 1:
-            return total([self._of_several(imagined, residuals[:count], means, rng), *feasible])
-        breadth = 0.0
-        if data.subset.pending.size:
-            breadth = _BREADTH * _spread_of_the_good(means[0, :finished])
+            several = criterion_of_several(
+                beliefs, residuals[:count], reached.means, self.reference_point, rng
+            )
+            return total([several, *feasible])
         belief = Belief(
-            imagined[0].fitted,
+            beliefs[0],
             residuals[0],
-            float(means[0].min()) - breadth,
+            reached.best,
             data.objectives[0][1].size,
-            drawn_best(imagined[0].fitted, points, breadth, rng),
+            drawn_best(beliefs[0], reached, rng),
         )
         return total([self.acquisition.criterion(belief, rng, cube), *feasible])
-
-    def _of_several(
-        self,
-        imagined: list[Imagined],
-        residuals: list[Forecast],
-        means: FloatArray,
-        rng: np.random.Generator,
-    ) -> Criterion:
-        """Return the criterion of several objectives, given what each has reached."""
-        fits = [one.fitted for one in imagined]
-        return criterion_of_several(fits, residuals, means, self.reference_point, rng)
 
 
 def _fitted(
@@ -357,81 +336,3 @@ def _fitted(
         before.refit(X, y, **told) if isinstance(before, CanRefit) else model.fit(X, y, **told)
         for before, (X, y), told in zip(known, targets, noise, strict=True)
     )
-
-
-def _finishing(succeeded: History, cube: Cube) -> FittedModel:
-    """Return a model of where evaluations finish, of points labelled −1 and 1."""
-    finished, failed = (X[enough(len(X))] for X in (succeeded.X, succeeded.failed))
-    labels = np.repeat([-1.0, 1.0], [len(finished), len(failed)])
-    process = _FINISHING.with_labels(cube.categorical)
-    return process.fit(np.concatenate([finished, failed]), labels)
-
-
-def _feasible(
-    data: TrainingData,
-    fits: Fits,
-    residuals: list[Forecast],
-    cube: Cube,
-    rng: np.random.Generator,
-) -> list[Criterion]:
-    """Return the log-probabilities that each constraint is met, and that an evaluation finishes."""
-    # The reports of what was pruned say nothing about constraints.
-    no_reports = replace(
-        data.subset, pruned=data.subset.pruned[:0], extrapolated=data.subset.extrapolated[:0]
-    )
-    limits = [
-        (kriging_believer(data.model, fitted, no_reports, X, y).fitted, residual, 0.0)
-        for fitted, (X, y), residual in zip(
-            fits.constraints, data.constraints, residuals, strict=True
-        )
-    ]
-    if fits.finishing is not None:
-        limits.append((fits.finishing, STANDARD_NORMAL, _SAFE))
-    return [
-        _FEASIBILITY.criterion(Belief(fitted, residual, _in_units(fitted, most)), rng, cube)
-        for fitted, residual, most in limits
-    ]
-
-
-def _to_beat(
-    imagined: Sequence[Imagined], succeeded: History, cube: Cube
-) -> tuple[FloatArray, FloatArray, int]:
-    """Return what is to be beaten: points (k, d), means (objectives, k), how many have finished.
-
-    They are those of feasible outcomes, then of running points: another next to these is no
-    improvement. Where some coordinates were given, only points that have the same count: what is
-    good for one batch of material says little about another. Before there are any, all outcomes
-    count as the models would expect them here.
-    """
-    no_outcome = np.zeros(len(succeeded.failed) + len(succeeded.pruned), dtype=bool)
-    running = np.ones(len(succeeded.pending), dtype=bool)
-    reached = np.concatenate([succeeded.feasible, no_outcome, running])
-    X, given = _points(succeeded), list(cube.given)
-    here = [cube.axes[column].values[0] for column in given]
-    same = reached & np.all(np.abs(X[:, given] - here) < _SAME, axis=1)
-    if same.any():
-        finished = int(same[: len(succeeded.X)].sum())
-        return X[same], np.array([one.means[same] for one in imagined]), finished
-    moved = X[reached]
-    moved[:, given] = here
-    means = [
-        one.fitted.posterior(moved).mean
-        if isinstance(one.fitted, GaussianBelief)
-        else np.asarray(one.fitted.predict(moved).quantile(0.5))
-        for one in imagined
-    ]
-    return moved, np.array(means), int(succeeded.feasible.sum())
-
-
-def _points(history: History) -> FloatArray:
-    """Return all points in the order in which outcomes of them are imagined."""
-    return np.concatenate([history.X, history.without_outcome])
-
-
-def _spread_of_the_good(means: FloatArray) -> float:
-    """Return the std of the best quarter: it shrinks as a search comes closer, that of all not."""
-    return float(np.std(np.sort(means)[: max(5, means.size // 4)]))
-
-
-def _in_units(fitted: FittedModel, y: float) -> float:
-    return float(fitted.in_model_units(y)) if isinstance(fitted, GaussianBelief) else y
