@@ -68,7 +68,7 @@ def test_the_information_gain_is_that_of_its_definition():
         _, log_det = np.linalg.slogdet(np.eye(16) + REST[0] * C / REST[1])
         np.testing.assert_allclose(information_gain(fitted), 0.5 * log_det, rtol=1e-10)
     assert information_gain(shrink(FITTED, 2.0)) > information_gain(FITTED)
-    given = GaussianProcess(outputs="standardise").at(
+    given = GaussianProcess(outputs="standardise", noise=0.0).at(
         np.log([0.4, 0.8]), X, Y, noise=np.linspace(0.1, 0.4, 16)
     )
     root = np.sqrt(given.noise_variance)

@@ -26,7 +26,9 @@ FITS = {
     "one a dimension": GaussianProcess(Matern52(True)).at(np.log([0.3, 0.9, 2.0, 0.01]), X, Y),
     "periodic": GaussianProcess(Periodic()).at(np.log([0.5, 1.5, 1.0, 0.1]), X, Y),
     "hardly any noise": GP.at(np.log([0.4, 1.0, 1e-6]), X, Y),
-    "noise of each": GP.at(THETA[:2], X, Y, np.linspace(0.1, 0.5, 12)),
+    "noise of each": GaussianProcess(outputs="standardise", noise=0.0).at(
+        THETA[:2], X, Y, np.linspace(0.1, 0.5, 12)
+    ),
     "one outcome": GP.at(THETA, X[:1], Y[:1]),
 }
 
