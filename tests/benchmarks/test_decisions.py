@@ -104,6 +104,7 @@ def test_what_was_decided_was_decided_on_tasks_that_are_not_held_out():
 
 
 def test_a_stored_search_is_answered_by_both_rules():
+    assert choosing.RULES["now"].items() <= vars(choosing.RECOMMEND).items()
     kept = next(r for r in choosing.read_lines(choosing.ANSWERS) if r["now"]["repeat"])
     name = {key: kept[key] for key in ("task", "noise", "seed")}
     search = next(r for r in choosing.read_lines(choosing.RESULTS) if name.items() <= r.items())
