@@ -123,6 +123,8 @@ def promises(records: list[dict[str, Any]]) -> np.ndarray:
 
 def share(promised: np.ndarray) -> Estimate:
     """Return what share of promises came in all, with an interval over searches."""
+    if not len(promised):
+        return Estimate(np.nan, np.nan, np.nan)
     rng = np.random.default_rng(0)
     rows = rng.integers(len(promised), size=(4000, len(promised)))
     drawn = promised[rows, 1].sum(axis=1) / promised[rows, 0].sum(axis=1)

@@ -110,7 +110,7 @@ def _decided(records: list[dict[str, Any]]) -> str:
     return (
         f"The change was decided on {len(choosing.runs())} searches with noise on the "
         f"{len(CHOSEN_ON)} functions to choose by (`python -m benchmarks.decisions.choosing` "
-        f"prints these figures; {len(records)} are answered). By the model alone, 80 % intervals "
+        f"prints these figures; {len(records)} answered so far). By the model alone, 80 % intervals "
         f"held {_share(before)} there, and with a tenth of what it takes for noise as structure "
         f"that it does not see, {_share(now)}; "
         f"{sum(r['now']['exact'] for r in records)} searches are left out that were taken to be "
