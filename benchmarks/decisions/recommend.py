@@ -8,6 +8,7 @@ of it; and forecasts at random settings, beside the best ones, and at the recomm
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -122,7 +123,7 @@ def execute(name: str, noise: str, seed: int) -> dict[str, Any]:
     forecasts = _forecasts(belief, belief.objectives[0], objective, seed, chosen)
     data = {"X": belief.history.X.round(5).tolist(), "y": belief.history.Y[:, 0].tolist()}
     record = {"task": name, "noise": noise, "seed": seed, **known, "forecasts": forecasts}
-    return _rounded({**record, "commit": commit(), **data})
+    return rounded({**record, "commit": commit(), **data})
 
 
 def again(record: dict[str, Any]) -> dict[str, Any]:
@@ -130,14 +131,20 @@ def again(record: dict[str, Any]) -> dict[str, Any]:
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
     objective = Objective(record["task"], record["noise"], record["seed"])
     objective.rng.standard_normal(TRIALS)  # the noise of the search
-    space = sorted(objective.task.space, key=lambda p: p["name"])  # as the columns of X are
+    study = stored_study(record, objective.task)
+    search = {key: record[key] for key in ("task", "noise", "seed")}
+    return rounded({**search, **said(study, believe(study), objective), "commit": commit()})
+
+
+def stored_study(record: Mapping[str, Any], task: Task) -> optuna.Study:
+    """Return the trials that a record has kept, as a study."""
+    space = sorted(task.space, key=lambda p: p["name"])  # as the columns of X are
     kinds = {p["name"]: FloatDistribution(p["low"], p["high"]) for p in space}
     study = optuna.create_study()
     for x, y in zip(record["X"], record["y"], strict=True):
         params = {p["name"]: from_unit(p, u) for p, u in zip(space, x, strict=True)}
         study.add_trial(create_trial(value=y, params=params, distributions=kinds))
-    search = {key: record[key] for key in ("task", "noise", "seed")}
-    return _rounded({**search, **said(study, believe(study), objective), "commit": commit()})
+    return study
 
 
 def said(study: optuna.Study, belief: StudyBelief, objective: Objective) -> dict[str, Any]:
@@ -156,6 +163,7 @@ def said(study: optuna.Study, belief: StudyBelief, objective: Objective) -> dict
         "std": objective.std,
         "noise_std": objective.noise_std(trials[chosen].params),
         "by": found.by,
+        "exact": found.is_exact,
         "true": truth[chosen],
         "true_of_best": truth[best],
         "true_of_posterior": truth[int(np.argmin(posterior))],
@@ -225,11 +233,11 @@ def held(forecast: Any, outcomes: np.ndarray, level: float) -> float:
     return float(np.mean((low <= outcomes) & (outcomes <= high)))
 
 
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _rounded(one) for key, one in value.items()}
+        return {key: rounded(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_rounded(one) for one in value]
+        return [rounded(one) for one in value]
     if isinstance(value, float) and not isinstance(value, bool):
         return float(f"{value:.6g}")
     return value

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks.decisions import kinds, learning, outlook, pruning, stopping
+from benchmarks.decisions import choosing, kinds, learning, outlook, pruning, stopping
 from benchmarks.decisions.learning import Curve, States
 from benchmarks.peers.suite import HELD_OUT
 
@@ -90,3 +90,37 @@ def test_the_fan_states_how_often_its_intervals_hold():
     assert inside(0.1, 0.5, 0.99) == pytest.approx(0.8)  # a gain is almost certain
     assert inside(0.0, 0.5, 0.6) == pytest.approx(0.9)  # nothing lies below no gain
     assert inside(0.0, 0.0, 0.04) == pytest.approx(0.96)  # only a gain lies outside
+
+
+def test_what_was_decided_was_decided_on_tasks_that_are_not_held_out():
+    searches = [(r["task"], r["noise"], r["seed"]) for r in choosing.read_lines(choosing.RESULTS)]
+    assert sorted(searches) == sorted(choosing.runs())
+    assert not {task for task, _, _ in searches} & set(HELD_OUT)
+    # The rules differ in what they say, not in what they choose.
+    for record in choosing.read_lines(choosing.ANSWERS):
+        before, now = record["before"], record["now"]
+        assert (before["by"], before["exact"]) == (now["by"], now["exact"])
+        assert before["expected_loss"] == now["expected_loss"]
+        if now["repeat"] is not None:  # the same is evaluated again, and less is promised
+            times, gain, came = before["repeat"]
+            assert now["repeat"] == [times, pytest.approx(0.4 * gain, rel=1e-4), came]
+
+
+def test_a_stored_search_is_answered_by_both_rules():
+    assert choosing.RULES["now"].items() <= vars(choosing.RECOMMEND).items()
+    answers = choosing.answered(next(choosing.read_lines(choosing.RESULTS)))
+    before, now = answers["before"], answers["now"]
+    assert before["probabilities"] != now["probabilities"]
+    assert before["expected_loss"] == now["expected_loss"]
+
+
+def test_the_share_of_promises_that_came_weighs_them_by_size():
+    records = [_promise(2.0, 2.0), _promise(6.0, 0.0), {**_promise(1.0, 1.0), "std": 0.5}]
+    records.append({"std": 1.0, "before": {"repeat": None}})
+    promised = choosing.promises(records)
+    np.testing.assert_allclose(promised, [[2, 2, 0.2], [6, 0, 0.6], [2, 2, 0.1]])
+    assert choosing.share(promised).mean == pytest.approx(0.4)
+
+
+def _promise(gain, came):
+    return {"std": 1.0, "before": {"repeat": [10, gain, came], "expected_loss": 10.0}}

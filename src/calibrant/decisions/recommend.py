@@ -40,12 +40,13 @@ _SEED = 0  # the same study gets the same answer
 # when a setting is chosen, and more of it where evaluations agree on it. Without that, the best
 # evaluation is now and then left for a setting that is far worse (benchmarks/decisions).
 _STRUCTURE = 0.3
-# How uncertain that leaves a setting, in variances of the noise of its evaluations. On the tasks to
-# choose by, 80 % intervals held 69 % of the time without it, and 81 % with it. The best of many
-# settings would seem better by it than it is: the expected loss is without.
+# How uncertain that leaves a setting, in variances of the noise of its evaluations. Without it,
+# 80 % intervals held too rarely on the tasks to choose by (benchmarks/decisions/choosing.py). The
+# best of many settings would seem better by it than it is: the expected loss is without.
 _UNSEEN = 0.1
-# Of the gain that re-evaluating promises by the model, what came on the tasks to choose by. The
-# setting with the largest promise is one that the model thinks too well of.
+# Of the gain that re-evaluating promises by the model, the share that is stated: less than promised
+# came on the tasks to choose by (benchmarks/decisions/choosing.py). The setting with the largest
+# promise is one that the model thinks too well of.
 _REALISED = 0.4
 # Of noise, as a share of the spread of outcomes. Below the second the best evaluation can be little
 # better than its setting is: less is to be gained by the model than structure it has missed costs.
