@@ -150,7 +150,7 @@ def lines(records: list[dict[str, Any]]) -> list[str]:
         ("smaller promises", promised[~large]),
     ):
         if len(rows):
-            gain, came, part = *rows[:, :2].mean(axis=0), share(rows)
+            (gain, came), part = rows[:, :2].mean(axis=0), share(rows)
             found.append(
                 f"{words}: {len(rows)}, {gain:.3f} std promised, {came:.3f} came; "
                 f"share {part.mean:.2f} ({part.low:.2f} to {part.high:.2f})"
