@@ -8,6 +8,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 import pytest
+from scipy.stats import binomtest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -131,7 +132,8 @@ def test_the_picture_shows_what_its_caption_says():
         f"Of these {len(drawn)} outcomes the model's own intervals held {100 * raw:.0f} %, the "
         f"calibrated ones {100 * held:.0f} %"
     ) in prose()
-    assert 0.75 <= held <= 0.85  # the picture shows intervals that hold about 80 %
+    # The picture shows intervals that hold about 80 %: as far as chance goes in so few outcomes.
+    assert binomtest(round(held * len(drawn)), len(drawn), 0.8).pvalue > 0.2
 
 
 def commands():

@@ -95,7 +95,7 @@ def test_one_or_two_outcomes():
 def test_the_order_of_parameters_is_the_models():
     X, y = data(5)
     fitted = MODELS["rbf"].fit(X, y)
-    assert list(MODELS["rbf"]._layout(X, None).names) == NAMES
+    assert list(MODELS["rbf"]._layout(X).names) == NAMES
     assert Cube.continuous(2).dim == fitted.X.shape[1]
 
 

@@ -40,7 +40,7 @@ def test_a_note_says_what_the_report_says():
 
 def test_without_the_package_it_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(dashboard, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"calibrant\[dashboard\]"):
+    with pytest.raises(ImportError, match="pip install optuna-dashboard"):
         dashboard.publish(optuna.create_study())
 
 
