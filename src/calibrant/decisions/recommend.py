@@ -44,9 +44,9 @@ _STRUCTURE = 0.3
 # 80 % intervals held too rarely on the tasks to choose by (benchmarks/decisions/choosing.py). The
 # best of many settings would seem better by it than it is: the expected loss is without.
 _UNSEEN = 0.1
-# Of the gain that re-evaluating promises by the model, the share that is stated: less than promised
-# came on the tasks to choose by (benchmarks/decisions/choosing.py). The setting with the largest
-# promise is one that the model thinks too well of.
+# Of the gain that re-evaluating promises by the model, the share that is stated. On the tasks to
+# choose by, what came cannot be told from nothing (benchmarks/decisions/choosing.py): the setting
+# with the largest promise is one that the model thinks too well of. So only the largest count.
 _REALISED = 0.4
 # Of noise, as a share of the spread of outcomes. Below the second the best evaluation can be little
 # better than its setting is: less is to be gained by the model than structure it has missed costs.
