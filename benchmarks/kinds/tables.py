@@ -122,8 +122,14 @@ def section(name: str) -> list[str]:
     for title, tasks in (("Held-out tasks", kind.held_out), ("Learning tasks", kind.learning)):
         if tasks:
             parts += [f"**{title}**", table(kind, found, seconds, tasks)]
-    parts += [verdict(kind, found), each(kind, found)]
-    return [*parts, refinement()] if name == "long" else parts
+    short = [
+        f"{system} ({fewest} of {kind.repetitions})"
+        for system in kind.systems
+        if (fewest := min(map(len, found[system].values()))) < kind.repetitions
+    ]
+    if short:
+        parts.append(f"Repetitions missing, the least of a task: {', '.join(short)}.")
+    return [*parts, verdict(kind, found), each(kind, found)]
 
 
 def refinement() -> str:
@@ -148,6 +154,9 @@ def main() -> None:
     for name in KINDS:
         if path(name).exists():
             parts += section(name)
+        else:
+            parts += [f"## {name.capitalize()}", f"{KINDS[name].about} Not run yet."]
+    parts.append(refinement())
     Path(__file__).with_name("README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
