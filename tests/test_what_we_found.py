@@ -77,7 +77,7 @@ def test_stuck_searches_are_freed_as_often_as_the_pages_say():
 
 def test_the_controls_are_those_of_the_calibrated_page():
     page = benchmark("calibrated/README.md")
-    names = {"the default before it": "predecessor"}
+    names = {"the default before it": "predecessor", "the paper's algorithms": "paper"}
     controls = [
         {row[0]: row for row in tables(section(page, heading))[0]}
         for heading in ("Control 1, std × 0.1\n", "Control 2, lengthscale held at 2\n")
