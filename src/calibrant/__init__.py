@@ -77,6 +77,7 @@ _HOMES = {
     # studies
     "Budget": "studies",
     "CalibratedSampler": "studies",
+    "Earlier": "studies",
     "FrontReview": "studies",
     "Review": "studies",
     "StorageLost": "studies",
@@ -146,6 +147,7 @@ if TYPE_CHECKING:  # the same table for type checkers; a test holds the two toge
     from calibrant.search import Optimizer as Optimizer
     from calibrant.studies import Budget as Budget
     from calibrant.studies import CalibratedSampler as CalibratedSampler
+    from calibrant.studies import Earlier as Earlier
     from calibrant.studies import FrontReview as FrontReview
     from calibrant.studies import Review as Review
     from calibrant.studies import StorageLost as StorageLost

@@ -7,6 +7,8 @@ import optuna
 import pytest
 from typer.testing import CliRunner
 
+from calibrant import minimize
+from calibrant.cli.inputs import parse_renamed, read_earlier, split_earlier
 from calibrant.cli.main import app
 
 runner = CliRunner()
@@ -115,3 +117,52 @@ def test_bad_words_are_explained(words, message):
     found = calibrant("suggest", "data.csv", *words)
     assert found.exit_code != 0
     assert message in " ".join(found.output.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("old.db", ("old.db", None)),
+        ("sqlite:///old.db::first", ("sqlite:///old.db", "first")),
+        ("postgresql://me@[::1]/db", ("postgresql://me@[::1]/db", None)),
+        ("postgresql://me@[::1]/db::a::b", ("postgresql://me@[::1]/db", "a::b")),
+    ],
+)
+def test_an_earlier_study_is_a_storage_and_a_name(text, expected):
+    assert split_earlier(text) == expected
+
+
+def test_earlier_studies_are_opened_and_their_parameters_renamed(tmp_path):
+    url = f"sqlite:///{tmp_path}/old.db"
+    minimize(
+        lambda p: p["rate"], {"rate": (0.0, 1.0)}, 3, storage=url, study_name="a", progress=False
+    )
+    (one,) = read_earlier([f"{url}::a"], {"rate": "lr"})
+    assert one.study.study_name == "a"
+    assert one.rename == {"rate": "lr"}
+    with pytest.raises(ValueError, match="which are rate, but names nope"):
+        read_earlier([url], {"nope": "lr"})
+    with pytest.raises(ValueError, match="has no study 'b'"):
+        read_earlier([f"{url}::b"], {})
+
+
+@pytest.mark.parametrize("text", ["lr", "=lr", "lr=", ""])
+def test_a_new_name_needs_an_old_one(text):
+    with pytest.raises(ValueError, match="`old=new`"):
+        parse_renamed([text])
+
+
+def test_tune_takes_earlier_studies():
+    tune = ["tune", "--trials", "6", "--seed", "0", "-p", "b=0.0..1"]
+    first = runner.invoke(
+        app, [*tune, "-p", "a=0.0..1", "--storage", "sqlite:///old.db", "--", *PRINT, "{a}", "{b}"]
+    )
+    assert first.exit_code == 0, first.output
+    told = [*tune, "-p", "c=0.0..1", "--earlier", "old.db", "--rename", "a=c"]
+    second = runner.invoke(app, [*told, "--", *PRINT, "{c}", "{b}"])
+    assert second.exit_code == 0, second.output
+    study = optuna.load_study(study_name="calibrant", storage="sqlite:///calibrant.db")
+    assert study.trials[0].value < 0.5
+    alone = runner.invoke(app, [*tune, "--rename", "a=c", "--", *PRINT, "{b}"])
+    assert alone.exit_code != 0
+    assert "--rename is about earlier studies" in alone.output

@@ -28,9 +28,9 @@ def test_frugality_has_its_own_gradient(left):
     values, gradient = criterion(NEW)
     for axis in range(2):
         step = np.zeros(2)
-        step[axis] = 1e-6
-        slope = (criterion(NEW + step)[0] - criterion(NEW - step)[0]) / 2e-6
-        np.testing.assert_allclose(gradient()[:, axis], slope, rtol=1e-3, atol=0.05)
+        step[axis] = 1e-4  # the wall is steep: shorter steps differ by rounding more than by slope
+        slope = (criterion(NEW + step)[0] - criterion(NEW - step)[0]) / 2e-4
+        np.testing.assert_allclose(gradient()[:, axis], slope, rtol=1e-4, atol=0.01)
     assert values.shape == (7,)
 
 

@@ -1,4 +1,7 @@
-"""What may be tried, as the command line says it: a file of candidates, and given values."""
+"""What may be tried, and what is known, as the command line says it.
+
+A file of candidates, given values, and earlier studies.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,11 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 
 from calibrant.cli.tables import Table, read_table
 from calibrant.studies.candidates import NAME, Candidates, as_candidates
+from calibrant.studies.earlier import Earlier
+from calibrant.studies.loading import load_study
 from calibrant.studies.optuna_private import contains
 from calibrant.studies.space_text import describe
+from calibrant.studies.storage import hidden
 
 
 def read_candidates(
@@ -61,6 +67,52 @@ def parse_fixed(
                 f"`{name}` must be {describe(distributions[name])}, but {value!r} is given."
             )
     return fixed
+
+
+def read_earlier(texts: Sequence[str], renamed: Mapping[str, str]) -> list[Earlier]:
+    """Return earlier studies written as ``STORAGE`` or ``STORAGE::STUDY``.
+
+    ``renamed`` parameters are those of the studies that have them.
+
+    Raises:
+        ValueError: for studies that are not there, and names that none of them has.
+    """
+    found, met = [], set[str]()
+    for text in texts:
+        place, _ = split_earlier(text)
+        study = load_study(*split_earlier(text), how=f"as {hidden(place)}::NAME")
+        names = {name for trial in study.get_trials(deepcopy=False) for name in trial.params}
+        met |= names
+        found.append(Earlier(study, {old: new for old, new in renamed.items() if old in names}))
+    if unknown := renamed.keys() - met:
+        raise ValueError(
+            f"--rename is about parameters of earlier studies, which are "
+            f"{', '.join(sorted(met)) or 'none'}, but names {', '.join(sorted(unknown))}."
+        )
+    return found
+
+
+def split_earlier(text: str) -> tuple[str, str | None]:
+    """Return the storage and, if it is named, the study of ``STORAGE::STUDY``."""
+    # The address of a database may be [::1].
+    start = text.rfind("]") + 1
+    place, colons, name = text[start:].partition("::")
+    return text[:start] + place, name if colons else None
+
+
+def parse_renamed(texts: Sequence[str]) -> dict[str, str]:
+    """Return the names that parameters have now, written as ``old=new``."""
+    renamed: dict[str, str] = {}
+    for text in texts:
+        old, equals, new = (part.strip() for part in text.partition("="))
+        if not old or not equals or not new:
+            raise ValueError(
+                f"A name must be given as `old=new`, such as learning_rate=lr, not {text!r}."
+            )
+        if old in renamed:
+            raise ValueError(f"The parameter `{old}` is renamed twice.")
+        renamed[old] = new
+    return renamed
 
 
 def cell(table: Table, text: str, distribution: BaseDistribution) -> Any:

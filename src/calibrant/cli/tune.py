@@ -16,7 +16,13 @@ from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.bridges.dashboard import publisher, serving
 from calibrant.cli.closing import print_next, print_result
-from calibrant.cli.inputs import parse_fixed, read_candidates
+from calibrant.cli.inputs import (
+    parse_fixed,
+    parse_renamed,
+    read_candidates,
+    read_earlier,
+    split_earlier,
+)
 from calibrant.cli.live_table import live_table
 from calibrant.cli.rescue import save
 from calibrant.cli.terminal import EXIT_INTERRUPTED, check_writable, console, fail, say
@@ -148,6 +154,18 @@ def tune(
         list[str] | None,
         typer.Option(help="batch=A: tune for this; trials with other values are learned from."),
     ] = None,
+    earlier: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STORAGE[::STUDY]",
+            help="A study of a related problem, trusted as far as its forecasts of this one hold; "
+            "may be given several times.",
+        ),
+    ] = None,
+    rename: Annotated[
+        list[str] | None,
+        typer.Option(help="learning_rate=lr: what a parameter of earlier studies is called now."),
+    ] = None,
     trial_timeout: Annotated[
         float | None, typer.Option(help="Seconds after which an evaluation counts as failed.")
     ] = None,
@@ -206,10 +224,14 @@ def tune(
         stop = _stop(stop_below, min_gain, look_ahead)
         if logs is not None and logs.is_file():
             raise ValueError(f"{logs} is a file; give the folder to keep logs in.")
+        renamed = parse_renamed(rename or [])
+        if renamed and not earlier:
+            raise ValueError("--rename is about earlier studies: give these too, as --earlier.")
+        before = read_earlier(earlier or [], renamed)
         direction = "maximize" if maximize else "minimize"
         study = open_study(
             domain, storage, study_name, direction, seed=seed, min_feasible=min_feasible,
-            budget=purse,
+            budget=purse, earlier=before,
         )  # fmt: skip
         how_read = [json_field, result_file, *([result_regex] if result_regex else [])]
         same_job(study, parameters=sorted(space), program=program, result=how_read, limits=limits)
@@ -222,6 +244,7 @@ def tune(
             "--json-std-field": json_std_field, "--cost-field": cost_field,
             "--such-that": such_that, "--candidates": candidates,
             "--names": None if names == NAME else names, "--fix": fix,
+            "--earlier": [_found_again(text) for text in earlier or []], "--rename": rename,
             "--trial-timeout": trial_timeout,
             "--time-budget": time_budget, "--logs": logs, "--seed": seed,
             "--stop-below": stop_below, "--min-gain": min_gain,
@@ -239,6 +262,7 @@ def tune(
             limits, min_feasible, json_std_field, cost_field, budget,
             tuple(such_that or ()), domain.fixed,
             None if candidates is None else (str(candidates.resolve()), names),
+            tuple(_found_again(text) for text in earlier or ()), renamed,
         )  # fmt: skip
         announce(study, plan)
         total = at_most(total, study, domain)
@@ -269,6 +293,14 @@ def tune(
         fail(f"{error} {save(error)}")
     except (ImportError, ValueError, TypeError, OSError, CommandFailed) as error:
         fail(str(error))
+
+
+def _found_again(text: str) -> str:
+    """Return an earlier study as another process finds it, from any folder, without a password."""
+    storage, name = split_earlier(text)
+    file = storage.removeprefix("sqlite:///")
+    place = f"sqlite:///{Path(file).resolve()}" if Path(file).is_file() else hidden(storage)
+    return place if name is None else f"{place}::{name}"
 
 
 def _purse(budget: str | None, cost_field: str | None) -> Budget | None:

@@ -16,17 +16,18 @@ import optuna
 import typer
 from optuna.study import Study
 
-from calibrant.cli.inputs import read_candidates
+from calibrant.cli.inputs import read_candidates, read_earlier
 from calibrant.cli.live_table import live_table
 from calibrant.cli.rescue import save
 from calibrant.cli.terminal import EXIT_INTERRUPTED, console, fail
 from calibrant.studies.budget import Budget
 from calibrant.studies.domain import domain_of
+from calibrant.studies.earlier import Earlier
 from calibrant.studies.minimize import at_most, placeholders, tune_command
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.runner import evaluated, quiet_optuna
 from calibrant.studies.sampler import CalibratedSampler
-from calibrant.studies.sharing import plan_of
+from calibrant.studies.sharing import Plan, plan_of
 from calibrant.studies.storage import StorageLost, hidden, open_storage
 from calibrant.studies.watchdog import Watchdog
 
@@ -84,6 +85,7 @@ def worker(
             candidates=domain.candidates,
             fixed=domain.fixed,
             budget=budget,
+            earlier=_earlier(plan),
         )
         command = Command(
             program or plan.program,
@@ -114,6 +116,15 @@ def worker(
         console.print("Stopped; what was running is handed back.")
         raise typer.Exit(EXIT_INTERRUPTED)
     console.print(f"Done: the study has {evaluated(study)} evaluations.")
+
+
+def _earlier(plan: Plan) -> list[Earlier]:
+    """Return the earlier studies of a plan; a worker that cannot reach them goes without."""
+    try:
+        return read_earlier(plan.earlier, plan.renamed)
+    except Exception as error:  # whatever their database says
+        console.print(f"Without the earlier studies: {str(error).splitlines()[0]}")
+        return []
 
 
 def _join(url: str, study_name: str, heartbeat: int) -> Study:

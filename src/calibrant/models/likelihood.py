@@ -28,6 +28,7 @@ _BOUNDS = {  # of the parameters themselves; standardised outcomes on the unit c
     "signal": (1e-3, 1e3),
     "noise": (1e-8, 1e1),  # below 1e-8 the Cholesky factor of clustered points loses its digits
     "warp": (1e-1, 1e1),
+    "trust": (1e-4, 1e4),  # what is known may explain all but a hundredth, or nothing
 }
 # Of a parameter that only somebody's own kernel has: bounds, and the belief about it.
 _OWN_BOUNDS, _OWN_BELIEF = (1e-3, 1e3), (1.0, 1.5)
@@ -56,6 +57,7 @@ class Priors:
     effect: tuple[float, float] = (0.5, 1.0)
     odds: tuple[float, float] = (1.0, 1.5)  # of effects against the whole
     warp: tuple[float, float] = (1.0, 0.75**0.5)  # a and b of warped inputs; 1 is no warping
+    trust: tuple[float, float] = (1.0, 2.0)  # in known functions, against the rest
 
     @classmethod
     def flat(cls) -> Priors:
@@ -196,7 +198,7 @@ def _bounds(name: str) -> tuple[float, float]:
 
 
 def _kind(name: str) -> str:
-    for kind in ("lengthscale", "warp"):
+    for kind in ("lengthscale", "warp", "trust"):
         if name.startswith(kind):
             return kind
     return name

@@ -44,7 +44,8 @@ SHOWN = ChainRecalibrator(
 )
 
 # Forecasts that the prior of chosen points has corrected (search/shown.py) deserve more trust. With
-# 20, shares of single tasks lie closer to 80 % than with 30; with 10, intervals are wider.
+# 20, shares of single tasks lie closer to 80 % than with 30; with 10, intervals are less sharp
+# (benchmarks/peers/prior_replay.py).
 INFORMED = ChainRecalibrator(
     GaussianRecalibrator(strength=20.0, limit=4.0), OnlineRecalibrator(rate=0.02)
 )

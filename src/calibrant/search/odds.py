@@ -50,7 +50,7 @@ def log_odds(
         data.subset, pruned=data.subset.pruned[:0], extrapolated=data.subset.extrapolated[:0]
     )
     limits = [
-        (kriging_believer(data.model, fitted, no_reports, X, y).fitted, residual, 0.0)
+        (kriging_believer(data.limit_model, fitted, no_reports, X, y).fitted, residual, 0.0)
         for fitted, (X, y), residual in zip(constraints, data.constraints, residuals, strict=True)
     ]
     if finishes is not None:

@@ -111,10 +111,17 @@ def features(known: Circumstances) -> FloatArray:
 @lru_cache(maxsize=256)  # a search asks for the same one when it shows and when it observes
 def prior_residual(known: Circumstances) -> Forecast:
     """Return the distribution of normal scores of the default model at points that it chose."""
+    return residual_of(known, _LOW, _HIGH, _SHAPE)
+
+
+def residual_of(
+    known: Circumstances, by_low: FloatArray, by_high: FloatArray, shape: FloatArray
+) -> Forecast:
+    """Return that distribution by the numbers of a prior; other ones serve to judge it."""
     x = features(known)
-    low, high = float(x @ _LOW), float(x @ _HIGH)
+    low, high = float(x @ by_low), float(x @ by_high)
     centre, half = 0.5 * (low + high), 0.5 * max(high - low, _LEAST_WIDTH)
-    return Quantiles(LEVELS, centre + half / _DECILE * _SHAPE)
+    return Quantiles(LEVELS, centre + half / _DECILE * shape)
 
 
 def informed(forecast: Forecast, known: Circumstances | None) -> Forecast:

@@ -28,6 +28,7 @@ from calibrant.core.words import percent
 from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.normal import STANDARD_NORMAL, Normal
 from calibrant.forecasts.residual import compose
+from calibrant.models.informed import uninformed
 from calibrant.models.protocol import CanRefit, FittedModel, GaussianBelief, Model
 from calibrant.models.rotation import FittedRotation
 from calibrant.recalibration.base import Recalibrator
@@ -152,8 +153,8 @@ class Policy:
         """
         last = last or Fits()
         objectives = _fitted(data.model, data.objectives, last.objectives, data.stds)
-        constraints = _fitted(data.model, data.constraints, last.constraints)
-        promising = _fitted(careful(data.model), data.constraints, last.promising)
+        constraints = _fitted(data.limit_model, data.constraints, last.constraints)
+        promising = _fitted(careful(data.limit_model), data.constraints, last.promising)
         # A criterion that is flat in places, as a forest's is, would leave the choice there to this
         # model alone.
         if not data.succeeded.failed.size or not isinstance(objectives[0], GaussianBelief):
@@ -196,8 +197,11 @@ class Policy:
         online = [*data.subset.online, *data.limit_logs]
         targets = [*data.objectives, *data.constraints]
         stds = [*data.stds, *[None] * len(data.constraints)]
-        for fitted, (X, y), log, std in zip(models, targets, online, stds, strict=True):
-            scores = calibration_set.scores(data.model, fitted, X, y, log, std)
+        fits_of = [data.model] * len(data.objectives) + [data.limit_model] * len(data.constraints)
+        for model, fitted, (X, y), log, std in zip(
+            fits_of, models, targets, online, stds, strict=True
+        ):
+            scores = calibration_set.scores(model, fitted, X, y, log, std)
             residuals.append(scores.recalibrate(self.recalibrator).residual)
         return residuals
 
@@ -230,7 +234,7 @@ class Policy:
     def _circumstances(self, x: FloatArray, data: TrainingData, fits: Fits) -> Circumstances | None:
         """Return what a prior about forecasts of chosen points wants to know."""
         fitted = fits.objectives[0]
-        if self.model != MODEL or not isinstance(fitted, FittedRotation):
+        if uninformed(self.model) != MODEL or not isinstance(fitted, FittedRotation):
             return None
         share, noise = fitted.shares(x[None])
         return Circumstances(
@@ -309,9 +313,7 @@ class Policy:
         beliefs = [one.fitted for one in imagined]
         reached = to_beat(imagined, data.succeeded, cube)
         if count > 1:
-            several = criterion_of_several(
-                beliefs, residuals[:count], reached.means, self.reference_point, rng
-            )
+            several = self._of_several(beliefs, residuals[:count], reached.means, rng)
             return total([several, *feasible])
         belief = Belief(
             beliefs[0],
@@ -321,6 +323,16 @@ class Policy:
             drawn_best(beliefs[0], reached, rng),
         )
         return total([self.acquisition.criterion(belief, rng, cube), *feasible])
+
+    def _of_several(
+        self,
+        beliefs: list[FittedModel],
+        residuals: list[Forecast],
+        means: FloatArray,
+        rng: np.random.Generator,
+    ) -> Criterion:
+        """Return the function of points to maximise where there are several objectives."""
+        return criterion_of_several(beliefs, residuals, means, self.reference_point, rng)
 
 
 def _fitted(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from calibrant.core.cube import Cube
 from calibrant.core.front import non_dominated
 from calibrant.core.typing import FloatArray
+from calibrant.models.informed import uninformed
 from calibrant.models.protocol import HasLimit, KnowsLabels, Model, TakesNoise
 from calibrant.recalibration.score_log import ScoreLog
 from calibrant.search.history import History
@@ -46,6 +47,11 @@ class TrainingData:
     limit_logs: tuple[ScoreLog, ...] = ()
     notices: tuple[str, ...] = ()
     stds: tuple[FloatArray | None, ...] = ()
+
+    @property
+    def limit_model(self) -> Model:
+        """What to fit to constraints: nothing is known of them beforehand."""
+        return uninformed(self.model)
 
 
 def prepare(model: Model, history: History, cube: Cube) -> TrainingData:

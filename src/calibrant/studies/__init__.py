@@ -8,6 +8,7 @@ Public names: below.
 """
 
 from calibrant.studies.budget import Budget
+from calibrant.studies.earlier import Earlier
 from calibrant.studies.front_review import FrontReview, ObjectiveReview, review_front
 from calibrant.studies.measured import set_cost, set_std
 from calibrant.studies.minimize import maximize, minimize
@@ -18,6 +19,7 @@ from calibrant.studies.storage import StorageLost, open_storage
 __all__ = [
     "Budget",
     "CalibratedSampler",
+    "Earlier",
     "FrontReview",
     "ObjectiveReview",
     "Review",

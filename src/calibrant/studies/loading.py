@@ -14,12 +14,13 @@ _SQLITE = "sqlite:///"
 _LISTED = 8  # names of studies that a message lists
 
 
-def load_study(storage: str, study_name: str | None = None) -> Study:
+def load_study(storage: str, study_name: str | None = None, how: str = "with --study") -> Study:
     """Return a stored study.
 
     Args:
         storage: a URL such as ``sqlite:///study.db``, or the path of an SQLite file.
         study_name: its name; not needed where the storage holds only one.
+        how: a message says to name it, where it holds several.
 
     Raises:
         ValueError: if there is no such file or study, or if it is not clear which one is meant.
@@ -40,7 +41,7 @@ def load_study(storage: str, study_name: str | None = None) -> Study:
         listed = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
         if study_name is None:
             raise ValueError(
-                f"{hidden(storage)} holds {len(names)} studies ({listed}): name one with --study."
+                f"{hidden(storage)} holds {len(names)} studies ({listed}): name one {how}."
             )
         if study_name not in names:
             raise ValueError(f"{hidden(storage)} has no study {study_name!r}; it has {listed}.")

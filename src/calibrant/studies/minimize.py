@@ -27,6 +27,7 @@ from calibrant.studies.archive import INTERRUPTED, cut_off
 from calibrant.studies.budget import Budget, CostFunction
 from calibrant.studies.candidates import NAME, Candidates
 from calibrant.studies.domain import Domain, domain_of
+from calibrant.studies.earlier import Earlier, EarlierStudies
 from calibrant.studies.job import record_run, same_job
 from calibrant.studies.limits import checked, value_within
 from calibrant.studies.measured import note, without_measured
@@ -64,6 +65,7 @@ def minimize(
     candidates: Any = None,
     fixed: Mapping[str, Any] | None = None,
     repeats: bool = False,
+    earlier: Study | Earlier | Sequence[Study | Earlier] | None = None,
 ) -> Study:
     """Minimise a function over a search space, and return the Optuna study of the search.
 
@@ -118,6 +120,9 @@ def minimize(
         fixed: parameters that are given rather than chosen, such as ``{"batch": "A"}``; outcomes
             for other values are learned from.
         repeats: whether a setting may be evaluated more than once, as makes sense under noise.
+        earlier: studies of related problems (other data, other ranges, more or fewer parameters),
+            or :class:`~calibrant.Earlier` where parameters have other names now. They are trusted
+            as far as their forecasts of this problem hold.
     """
     if candidates is None:
         space = parse_space(space or {})
@@ -135,8 +140,9 @@ def minimize(
     purse = _purse(budget, cost)
     total = most_trials(n_trials, purse)
     study = open_study(
-        domain, storage, study_name, direction, sampler, seed, min_feasible, repeats, purse
-    )
+        domain, storage, study_name, direction, sampler, seed, min_feasible, repeats, purse,
+        earlier,
+    )  # fmt: skip
     same_job(study, parameters=sorted(distributions), limits=known_limits)
     record_run(study, seed=seed)
     total = total if repeats else at_most(total, study, domain)
@@ -263,6 +269,7 @@ def open_study(
     min_feasible: float | None = None,
     repeats: bool = False,
     budget: Budget | None = None,
+    earlier: Study | Earlier | Sequence[Study | Earlier] | None = None,
 ) -> Study:
     """Return the study of a name: the stored one if there is one, otherwise a new one.
 
@@ -287,6 +294,11 @@ def open_study(
             "`min_feasible` applies to the default sampler, but there is a `sampler` too; pass it "
             "to that instead, as in CalibratedSampler(min_feasible=0.9)."
         )
+    if sampler is not None and earlier:
+        raise ValueError(
+            "`earlier` applies to the default sampler, but there is a `sampler` too; pass it to "
+            "that instead, as in CalibratedSampler(earlier=[study])."
+        )
     sampler = sampler or CalibratedSampler(
         search_space=distributions,
         such_that=domain.constraints,
@@ -296,6 +308,7 @@ def open_study(
         min_feasible=min_feasible,
         repeats=repeats,
         budget=budget,
+        earlier=earlier,
     )
     if storage is not None:
         _check_storable(distributions)
@@ -314,6 +327,7 @@ def open_study(
             "another name."
         )
     _check_kinds(study, distributions)
+    EarlierStudies.of(earlier).check(study, distributions)
     return study
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +20,7 @@ from calibrant.core import validate
 from calibrant.core.cube import Cube, Design
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
+from calibrant.models.informed import informed
 from calibrant.models.protocol import Model
 from calibrant.recalibration import Recalibrator
 from calibrant.recalibration.calibration_sets import CalibrationSet, Splits
@@ -31,6 +32,7 @@ from calibrant.search.defaults import (
     PATIENCE,
     RECALIBRATOR,
 )
+from calibrant.search.earlier import first_point
 from calibrant.search.history import History
 from calibrant.search.initial_design import is_startup, startup_point
 from calibrant.search.notices import Notices
@@ -42,6 +44,7 @@ from calibrant.studies.archive import Archive, running_points
 from calibrant.studies.budget import Budget
 from calibrant.studies.candidates import CANDIDATE
 from calibrant.studies.domain import domain_of
+from calibrant.studies.earlier import Earlier, EarlierStudies
 from calibrant.studies.pricing import Pricing
 from calibrant.studies.randomness import Randomness
 from calibrant.studies.shown import ShownForecasts
@@ -107,6 +110,9 @@ class CalibratedSampler(BaseSampler):
             numbers that it would have drawn.
         budget: of what trials cost, where they differ: improvement is then weighed against the
             price. Give it as a callback too, to stop when it is spent.
+        earlier: studies of related problems (other data, other ranges, more or fewer parameters),
+            or :class:`~calibrant.Earlier` where parameters have other names now. Every other first
+            point is what they hold best, and the model learns how far their forecasts hold.
     """
 
     def __init__(
@@ -128,6 +134,7 @@ class CalibratedSampler(BaseSampler):
         fixed: Mapping[str, Any] | None = None,
         seed: int | None = None,
         budget: Budget | None = None,
+        earlier: Study | Earlier | Sequence[Study | Earlier] | None = None,
     ) -> None:
         if budget is not None:
             validate.like("budget", budget, Budget, "Budget(100.0)")
@@ -141,6 +148,9 @@ class CalibratedSampler(BaseSampler):
         self._design = validate.choice("design", Design, design)
         self._domain = domain_of(search_space, such_that, candidates, fixed)
         self._search_space = searchable(self._domain.distributions)
+        self._earlier = EarlierStudies.of(earlier)
+        if self._earlier:
+            informed(model, ())  # raises if it cannot be told
         self._random = Randomness(None if seed is None else validate.at_least("seed", seed, 0))
         self._lock = threading.RLock()
         self._archive = Archive()
@@ -153,6 +163,7 @@ class CalibratedSampler(BaseSampler):
     ) -> dict[str, BaseDistribution]:
         self._check_reference(study)
         with self._lock:
+            self._earlier.check(study)
             self._archive.update(study)
             return self._archive.search_space(self._search_space)
 
@@ -221,7 +232,7 @@ class CalibratedSampler(BaseSampler):
             if not history.Y.size:
                 raise ValueError("A forecast needs a finished trial with a finite value.")
             X = np.array([space.row(space.to_internal(point, outside=True)) for point in params])
-            fits = self._fit(self._policy.prepare(history, space.cube), space)
+            fits = self._fit(self._policy_of(study, space).prepare(history, space.cube), space)
             return tuple(fitted.predict(X) for fitted in fits.objectives)
 
     def _place(
@@ -293,13 +304,15 @@ class CalibratedSampler(BaseSampler):
                 return Suggestion(space.row(space.existing(fixed)))
             taken, notices = self._policy.taken(history, part)
             self._notices.say(notices)
-            x = startup_point(self._own_place(study, trial, part), part, taken, self._random.rng)
+            own = self._own_place(study, trial, space, history, part, taken)
+            x = startup_point(own, part, taken, self._random.rng)
             if self._pricing is not None:
                 self._pricing.update(self._archive, space)
                 x = self._pricing.affordable(x, space, study, trial, part)
             x = self._settled(space, x, fixed)
             return Suggestion(x, cost=self._expected_cost(x, space))
-        data = self._policy.prepare(history, space.cube)
+        policy = self._policy_of(study, space)
+        data = policy.prepare(history, space.cube)
         fits = self._fit(data, space)
         self._last = (space.distributions, fits)
         self._notices.say(data.notices)
@@ -310,11 +323,10 @@ class CalibratedSampler(BaseSampler):
         if given:
             x = space.row(space.existing(fixed))
         else:
-            policy = self._policy_of(study)
             chosen, notices = policy.choose(history, data, fits, part, self._random.rng, frugality)
             self._notices.say(notices)
             x = self._settled(space, chosen, fixed)
-        suggestion = self._policy.forecast(x, data, fits)
+        suggestion = policy.forecast(x, data, fits)
         return replace(suggestion, cost=self._expected_cost(x, space))
 
     def _expected_cost(self, x: FloatArray, space: Space) -> float | None:
@@ -333,12 +345,19 @@ class CalibratedSampler(BaseSampler):
         last = last_fits if last_space == space.distributions else None
         return self._policy.fit(data, space.cube, last)
 
-    def _policy_of(self, study: Study) -> Policy:
-        """Return the policy, with the reference point as the study's objectives are minimised."""
+    def _policy_of(self, study: Study, space: Space) -> Policy:
+        """Return the policy, with what this study says, and earlier ones taught.
+
+        The reference point is as the study's objectives are minimised.
+        """
+        policy = self._policy
+        if self._earlier:
+            policy = replace(policy, model=self._earlier.informed(policy.model, space))
+            self._notices.say(self._earlier.notices)
         if self._reference is None:
-            return self._policy
+            return policy
         flipped = tuple(float(value) for value in signs(study) * self._reference)
-        return replace(self._policy, reference_point=flipped)
+        return replace(policy, reference_point=flipped)
 
     def _check_reference(self, study: Study) -> None:
         """Raise if the reference point is one of a study with more or fewer objectives."""
@@ -349,8 +368,26 @@ class CalibratedSampler(BaseSampler):
                 f"study of {objectives}; of one, or of five and more, leave it out."
             )
 
-    def _own_place(self, study: Study, trial: FrozenTrial, cube: Cube) -> FloatArray:
-        """Return the trial's own point of a design that all workers share, if it has one."""
+    def _own_place(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        space: Space,
+        history: History,
+        cube: Cube,
+        taken: Set[bytes],
+    ) -> FloatArray:
+        """Return the trial's own point of a design that all workers share, if it has one.
+
+        Some are what earlier studies hold best instead.
+        """
+        lessons = self._earlier.lessons(space) if self._earlier else ()
+        if lessons and trial.number < max(1, self._n_startup_trials):
+            self._notices.say(self._earlier.notices)
+            rng = np.random.default_rng([self._design_seed(study), trial.number])
+            x = first_point(lessons, trial.number, history, cube, rng, taken)
+            if x is not None:
+                return x[None]
         if trial.number >= self._n_startup_trials:
             return np.empty((0, cube.dim))
         rng = np.random.default_rng(self._design_seed(study))

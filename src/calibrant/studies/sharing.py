@@ -45,6 +45,8 @@ class Plan:
         such_that: constraints between parameters, as text.
         fixed: parameters that are given rather than chosen.
         candidates: the file of candidates, and the column of their names.
+        earlier: earlier studies, as ``STORAGE::STUDY``.
+        renamed: what their parameters are called now.
     """
 
     space: Mapping[str, BaseDistribution]
@@ -62,6 +64,8 @@ class Plan:
     such_that: tuple[str, ...] = ()
     fixed: Mapping[str, Any] = field(default_factory=dict)
     candidates: tuple[str, str] | None = None
+    earlier: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 def announce(study: Study, plan: Plan) -> None:
@@ -82,6 +86,7 @@ def announce(study: Study, plan: Plan) -> None:
     }
     # Only where there are any: workers of an earlier version can join all others.
     limited = {"such_that": plan.such_that, "fixed": plan.fixed, "candidates": plan.candidates}
+    limited |= {"earlier": plan.earlier, "renamed": plan.renamed}
     noted |= {name: _listed(part) for name, part in limited.items() if part}
     if study.user_attrs.get(_PLAN) != noted:
         study.set_user_attr(_PLAN, noted)
@@ -108,6 +113,8 @@ def plan_of(study: Study) -> Plan:
             tuple(map(str, noted.get("such_that", ()))),
             dict(noted.get("fixed", {})),
             _pair(noted.get("candidates")),
+            tuple(map(str, noted.get("earlier", ()))),
+            dict(noted.get("renamed", {})),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         raise ValueError(

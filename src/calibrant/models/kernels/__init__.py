@@ -2,6 +2,7 @@
 
 from calibrant.models.kernels.additive import Additive
 from calibrant.models.kernels.base import Kernel
+from calibrant.models.kernels.informed import Informed
 from calibrant.models.kernels.input_warping import Kumaraswamy
 from calibrant.models.kernels.linear import Linear
 from calibrant.models.kernels.stationary import RBF, Matern32, Matern52, Periodic, Stationary
@@ -9,6 +10,7 @@ from calibrant.models.kernels.stationary import RBF, Matern32, Matern52, Periodi
 __all__ = [
     "RBF",
     "Additive",
+    "Informed",
     "Kernel",
     "Kumaraswamy",
     "Linear",
