@@ -9,6 +9,7 @@ import numpy as np
 from benchmarks.kit.lines import read_lines
 from benchmarks.kit.statistics import estimate, paired_p
 from benchmarks.kit.words import interval, markdown_table, number
+from benchmarks.problems import earlier_page
 from benchmarks.problems.costs import LEARNED, LEARNING
 from benchmarks.problems.kinds import FIRST, REPETITIONS, Kind, regrets
 from benchmarks.problems.run import KINDS, results
@@ -105,6 +106,12 @@ no more than a hint; the simpler rule was taken.
 {table}"""
 
 
+def _with_more(kind: Kind) -> str:
+    """Return the section of a kind, with what else the page says about it."""
+    more = {"costs": learned, "earlier": earlier_page.page}.get(kind.name)
+    return section(kind) if more is None else f"{section(kind)}\n\n{more()}"
+
+
 def page() -> str:
     head = f"""\
 # Problems as people have them
@@ -119,10 +126,7 @@ results, one JSON line a run: [results](results). Every system has its default s
         if min(map(len, by_task.values())) < REPETITIONS
     ]
     tail = f"Not complete here: {', '.join(missing)}.\n" if missing else ""
-    return (
-        "\n\n".join([head, *(section(kind) for kind in KINDS.values()), learned(), tail]).rstrip()
-        + "\n"
-    )
+    return "\n\n".join([head, *map(_with_more, KINDS.values()), tail]).rstrip() + "\n"
 
 
 if __name__ == "__main__":
