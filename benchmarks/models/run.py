@@ -17,7 +17,7 @@ from benchmarks.kit.words import file_name
 from benchmarks.models.families import FAMILIES, PROBLEMS, search
 
 RESULTS = Path(__file__).parent / "results"
-REPETITIONS = 20
+REPETITIONS = 30
 
 
 def path(family: str, folder: Path = RESULTS) -> Path:

@@ -51,7 +51,9 @@ class DeepEnsemble(Networks):
     """A deep ensemble (Lakshminarayanan et al. 2017): networks trained from different starts.
 
     "Simple and scalable predictive uncertainty estimation using deep ensembles". Each member
-    forecasts a Gaussian, with its own mean and variance.
+    forecasts a Gaussian, with its own mean and variance. It is too sure of what it has not seen;
+    in short searches expected improvement does better without recalibration all the same
+    (``recalibrator=None``; benchmarks/models).
 
     Args:
         members: the number of networks.
