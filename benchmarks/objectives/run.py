@@ -39,7 +39,7 @@ SYSTEMS: dict[str, Callable[..., BaseSampler]] = {
 }
 TRIALS = 40
 FIRST = 5
-REPETITIONS = 20
+REPETITIONS = 30
 
 Run = tuple[str, str, int]  # system, problem, seed
 

@@ -16,7 +16,6 @@ from calibrant.core.front import non_dominated
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.models.protocol import FittedModel
-from calibrant.search.pending import Imagined
 from calibrant.search.step import Policy
 
 Way = Callable[
@@ -30,12 +29,12 @@ class _Variant(Policy):
 
     def _of_several(
         self,
-        imagined: list[Imagined],
+        beliefs: list[FittedModel],
         residuals: list[Forecast],
         means: FloatArray,
         rng: np.random.Generator,
     ) -> Criterion:
-        return self.way([one.fitted for one in imagined], residuals, means, rng)
+        return self.way(beliefs, residuals, means, rng)
 
 
 class VariantSampler(CalibratedSampler):

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from benchmarks.objectives.prepare import volume
 from benchmarks.objectives.problems import PROBLEMS, best_volumes
-from benchmarks.objectives.run import FIRST, first_points
+from benchmarks.objectives.run import FIRST, first_points, search
 from benchmarks.objectives.tables import score
+from benchmarks.objectives.variants import VARIANTS
 
+from calibrant import CalibratedSampler
 from calibrant.core.front import hypervolume
 
 
@@ -43,3 +45,16 @@ def test_the_score_is_the_share_of_the_volume_that_is_missing():
     final, along = score({"problem": name, "volumes": [0.0] * 5 + [0.9 * best, 0.99 * best]})
     assert final == pytest.approx(-2.0)
     assert along == pytest.approx(-1.5)
+
+
+CHOSEN = "beyond the front by 0.5"  # of the variants: what became the default
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_variant_searches_by_its_own_criterion(name, monkeypatch):
+    monkeypatch.setattr("benchmarks.objectives.run.TRIALS", FIRST + 6)
+    problem = next(iter(PROBLEMS))
+    by_default = search(problem, 0, CalibratedSampler(seed=0))
+    own = search(problem, 0, VARIANTS[name](seed=0))
+    np.testing.assert_array_equal(own[:FIRST], by_default[:FIRST])
+    assert np.array_equal(own, by_default) == (name == CHOSEN)
