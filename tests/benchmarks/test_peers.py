@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from benchmarks.kit.running import commit
-from benchmarks.peers import held_out, prior, regret, run
+from benchmarks.peers import held_out, prior, prior_replay, regret, run
 from benchmarks.peers.adapters.worker import active, from_unit
 from benchmarks.peers.rivals import RIVALS, Part, Rival, Run, plan
 from benchmarks.peers.suite import HELD_OUT, SUBSET, SUITE, TASKS, TUNING
@@ -421,3 +421,17 @@ def test_a_search_with_workers_is_forecast_with_so_many_running():
     np.testing.assert_array_equal(known[:5, 2], [0, 1, 2, 3, 3])  # running
     np.testing.assert_array_equal(known[:5, 0], [5, 5, 5, 5, 6])  # outcomes
     np.testing.assert_array_equal(known[:6, 5], [1, 1, 1, 1, 0, 0])  # blind
+
+
+def test_a_replay_shows_the_prior_and_learns_as_late_as_outcomes_came():
+    known = [[5 + i, 2, 0, 0.2, 0.0, False] for i in range(6)]
+    row = {"task": "one", "workers": 3, "z": [9.0] * 6, "known": known}
+    alone = prior_replay.replayed(row, IdentityRecalibrator(), 0)
+    assert alone["held"] == [0] * 6
+    residual = prior.fitted(0)(shown.Circumstances(*known[0]))
+    low, high = residual.quantile([0.1, 0.9])
+    assert alone["loss"][0] == pytest.approx(high - low + 10.0 * (9.0 - high), rel=1e-6)
+    learned = prior_replay.replayed(row, GaussianRecalibrator(strength=1.0), 0)
+    # Nothing is known of the first three outcomes when the first three are shown.
+    assert learned["loss"][:3] == pytest.approx(alone["loss"][:3])
+    assert learned["held"][-1] == 1
