@@ -34,12 +34,8 @@ from own import GP, TPE, Calibrant, OptunaStudy
 FOLDER = Path(__file__).parent / "results"
 BUDGET = 70
 LEFT = (0.5, 0.75, 0.9, 0.95, 0.975)  # levels of what is left to gain
-RULES_AT = (20, 40)  # trials: each look of theirs takes a second
-WITH_RULES = (
-    3,
-    6,
-    7,
-)  # seeds of the searches in which other rules are asked, too: they take longer
+RULES_AT = (10, 20, 30, 40, 50)  # trials: each look of theirs takes about a second
+WITH_RULES = range(6)  # seeds of the searches in which other rules are asked, too
 REPETITIONS = 30
 KINDS = 240
 
@@ -129,13 +125,14 @@ def plan(what: str) -> list[tuple[Any, ...]]:
             for seed in range(REPETITIONS)
             for task in HELD_OUT
         ]
-    runs = []
-    for number in range(KINDS):
-        runs += [
-            (sampler, f"kind {number}", 2) for sampler in ("calibrant", "optuna-tpe", "random")
-        ]
-    own = [("calibrant", task, seed) for seed in (5, 6) for task in (*TUNING, *SUITE)]
-    return [*own, *runs]
+    own = [("calibrant", f"kind {number}", 2) for number in range(2 * KINDS)]
+    own += [("calibrant", task, seed) for seed in (5, 6, 7) for task in (*TUNING, *SUITE)]
+    others = [
+        (sampler, f"kind {number}", 2)
+        for number in range(KINDS)
+        for sampler in ("optuna-tpe", "random")
+    ]
+    return [*own, *others]
 
 
 def load(what: str) -> list[dict[str, Any]]:
