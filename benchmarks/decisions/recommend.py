@@ -188,12 +188,11 @@ def _repeated(
     copy = optuna.create_study()
     copy.add_trials(study.get_trials(deepcopy=False))
     distributions = study.trials[0].distributions
-    for _ in range(found.repeat.times):
-        value = objective.evaluate(found.repeat.params)
-        used = {name: distributions[name] for name in found.repeat.params}
-        copy.add_trial(
-            optuna.trial.create_trial(value=value, params=found.repeat.params, distributions=used)
-        )
+    for params in found.repeat.settings:
+        used = {name: distributions[name] for name in params}
+        for _ in range(found.repeat.times):
+            value = objective.evaluate(params)
+            copy.add_trial(create_trial(value=value, params=params, distributions=used))
     after = recommend_of(believe(copy))
     return [found.repeat.times, found.repeat.gain, before - mean_at(objective.task, after.params)]
 

@@ -6,7 +6,6 @@ import pytest
 from optuna.trial import create_trial
 
 import calibrant
-from calibrant.decisions.belief import believe
 from calibrant.decisions.front import _not_dominated
 from calibrant.decisions.recommend import _REALISED, _real_share, _repeat, _with_unseen
 
@@ -193,23 +192,33 @@ def test_what_is_not_dominated():
 
 
 def test_the_gain_of_measuring_again_is_that_of_simulated_measurements():
-    """The knowledge gradient against a simulation: condition on an outcome, choose again."""
+    """Against a simulation: condition on what three of four settings give, and choose again."""
     rng = np.random.default_rng(5)
-    belief = believe(noisy(4, count=12))
-    X = belief.history.X[:4]
+    candidates = calibrant.recommend(noisy(4, count=12)).candidates[:3]
     A = rng.standard_normal((4, 4))
     means, covariance = np.array([0.0, 0.2, 0.3, 1.0]), A @ A.T
     draws = rng.multivariate_normal(means, covariance, 40_000)
-    noise = np.full(4, 0.7)
-    found = _repeat(belief, X, draws, noise, loss=1e-6)
-    index = int(np.argmin(np.abs(X[:, 0] - found.params["x"])))
+    listed, noise = np.array([0, 2, 3]), np.array([0.7, 0.5, 0.9, 1.1])
+    found = _repeat(candidates, listed, means, draws, noise, loss=1e-6)
+    assert found.settings == tuple(one.params for one in candidates)
     truths = rng.multivariate_normal(means, covariance, 20_000)
-    seen = truths[:, index] + 0.7 / np.sqrt(found.times) * rng.standard_normal(20_000)
-    weight = covariance[index] / (covariance[index, index] + 0.49 / found.times)
-    after = means + (seen - means[index])[:, None] * weight
+    errors = noise[listed] / np.sqrt(found.times)
+    seen = truths[:, listed] + errors * rng.standard_normal((20_000, 3))
+    among = covariance[np.ix_(listed, listed)] + np.diag(errors**2)
+    after = means + (seen - means[listed]) @ np.linalg.inv(among) @ covariance[listed]
     chosen = after.argmin(axis=1)
     gain = np.mean(truths[:, 0] - truths[np.arange(20_000), chosen])
     assert found.gain == pytest.approx(_REALISED * gain, rel=0.1)
+    assert _repeat(candidates, listed, means, draws, noise, loss=100.0) is None
+
+
+def test_what_is_worth_evaluating_again_is_said_in_words():
+    found = calibrant.recommend(noisy(1))
+    assert found.repeat.settings == tuple(one.params for one in found.candidates)
+    assert "evaluate each of the 5 settings most likely to be best" in str(found)
+    assert f"{found.repeat.times} more times" in str(found)
+    exact = calibrant.recommend(noisy(1), noisy=False)
+    assert exact.repeat is None
 
 
 def test_notebooks_escape_what_they_show():

@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 from optuna.study import Study
-from scipy.special import ndtri
 
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import number
@@ -44,17 +43,15 @@ _STRUCTURE = 0.3
 # 80 % intervals held too rarely on the tasks to choose by (benchmarks/decisions/choosing.py). The
 # best of many settings would seem better by it than it is: the expected loss is without.
 _UNSEEN = 0.1
-# Of the gain that re-evaluating promises by the model, the share that is stated. On the tasks to
-# choose by, what came cannot be told from nothing (benchmarks/decisions/choosing.py): the setting
-# with the largest promise is one that the model thinks too well of. So only the largest count.
+# Of the gain that the model promises of evaluating the listed settings again, the share that came
+# on the tasks to choose by (benchmarks/decisions/choosing.py).
 _REALISED = 0.4
 # Of noise, as a share of the spread of outcomes. Below the second the best evaluation can be little
 # better than its setting is: less is to be gained by the model than structure it has missed costs.
 _NEGLIGIBLE, _SMALL = 0.01, 0.1
-_TIMES = (1, 2, 3, 5, 10)  # repetitions to choose from
-_MOST_OF_IT = 0.8  # of what endless repetitions would gain: as many as reach that
-_WORTH_IT = 0.1  # of the expected loss: less is not worth an evaluation
-_LUCK_SCORES = ndtri((np.arange(50) + 0.5) / 50)  # evenly likely results of re-evaluating
+_TIMES = (1, 2, 3, 5)  # evaluations of each listed setting to choose from
+_MOST_OF_IT = 0.8  # of what the most of them would gain: as many as reach that
+_WORTH_IT = 0.1  # of the expected loss: less is not worth the evaluations
 
 
 def recommend(
@@ -141,14 +138,9 @@ def _single(
     spread_here = 0.0 if exact else float(noise[serious[chosen]])
     if not exact:
         warnings = (*warnings, *_luck(quantity, observed, means, expected.quantile(1.0 - TAIL)))
+    repeat = (candidates, order, score[serious], possible, noise[serious], loss)
     return Recommendation(
-        candidates,
-        loss,
-        spread_here,
-        by,
-        why,
-        warnings,
-        None if exact else _repeat(belief, settings.X[kept[serious]], draws, noise[serious], loss),
+        candidates, loss, spread_here, by, why, warnings, None if exact else _repeat(*repeat)
     )
 
 
@@ -232,26 +224,34 @@ def _luck(
 
 
 def _repeat(
-    belief: StudyBelief, X: FloatArray, draws: FloatArray, noise: FloatArray, loss: float
+    candidates: tuple[Candidate, ...],
+    listed: NDArray[np.intp],
+    score: FloatArray,
+    draws: FloatArray,
+    noise: FloatArray,
+    loss: float,
 ) -> Repeat | None:
-    """Return what is worth evaluating again: by how much that is expected to lower the loss.
+    """Return how often to evaluate each listed setting again, and what that is expected to gain.
 
-    After more evaluations the means of all settings move along their covariance with the one
-    evaluated; the best of them is then chosen (the knowledge gradient). Of that, the share is
-    promised that came where it was tried.
+    After these evaluations what is expected of all settings moves along its covariance with what
+    they gave, and the best is then chosen. Of that gain, the share is stated that came where it was
+    tried. To evaluate a single setting again gained nothing there: the one with the most to gain by
+    the model is one that it thinks too well of.
     """
-    means, covariance = draws.mean(axis=0), np.atleast_2d(np.cov(draws.T))
+    covariance = np.atleast_2d(np.cov(draws.T))
+    luck = np.random.default_rng([_SEED, 2]).standard_normal((len(draws), listed.size))
 
-    def gain(index: int, times: float) -> float:
-        variance = covariance[index, index] + noise[index] ** 2 / times
-        moves = covariance[index] / np.sqrt(max(variance, np.finfo(float).tiny))
-        after = (means + _LUCK_SCORES[:, None] * moves).min(axis=1)
-        return float(means.min() - after.mean())
+    def gain(times: int) -> float:
+        errors = noise[listed] / np.sqrt(times)
+        seen = draws[:, listed] + luck * errors
+        among = covariance[np.ix_(listed, listed)] + np.diag(errors**2)
+        moves = np.linalg.lstsq(among, covariance[listed], rcond=None)[0]
+        after = score + (seen - seen.mean(axis=0)) @ moves
+        return float(score.min() - after.min(axis=1).mean())
 
-    index = max(range(means.size), key=lambda i: gain(i, _TIMES[-1]))
-    enough = _MOST_OF_IT * gain(index, np.inf)
-    times = next((t for t in _TIMES if gain(index, t) >= enough), _TIMES[-1])
-    gained = _REALISED * gain(index, times)
-    if gained <= _WORTH_IT * loss:
+    gains = [gain(times) for times in _TIMES]
+    chosen = next(i for i, one in enumerate(gains) if one >= _MOST_OF_IT * gains[-1])
+    gained = _REALISED * gains[chosen]
+    if not gained > _WORTH_IT * loss:
         return None
-    return Repeat(belief.settings(X[index][None])[0], times, gained)
+    return Repeat(tuple(one.params for one in candidates), _TIMES[chosen], gained)

@@ -46,9 +46,15 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Which setting to evaluate again, how often, and by how much that lowers the expected loss."""
+    """Which settings to evaluate again, how often each, and what the choice then gains.
 
-    params: dict[str, Any]
+    Args:
+        settings: to be evaluated again, all of them: one alone gains nothing.
+        times: how often each.
+        gain: by how much better, on average, the setting is that is then recommended.
+    """
+
+    settings: tuple[dict[str, Any], ...]
     times: int
     gain: float
 
@@ -64,7 +70,7 @@ class Recommendation:
         by: "observation" or "posterior": what it was chosen by.
         reason: why.
         warnings: what to be careful about.
-        repeat: what to evaluate again first, or None where that is not worth it.
+        repeat: what to evaluate again first; None where that is not worth it.
     """
 
     candidates: tuple[Candidate, ...]
@@ -112,15 +118,19 @@ class Recommendation:
             self.reason,
             *self.warnings,
         ]
-        if self.repeat is None:
-            said.append("No setting is worth evaluating again to be surer of the choice.")
-        else:
-            again = f"{self.repeat.times} times" if self.repeat.times > 1 else "once"
-            said.append(
-                f"To be surer, evaluate {setting_text(self.repeat.params)} {again} more: that is "
-                f"expected to lower the loss by {number(self.repeat.gain)}."
-            )
+        said.append(self.repeat_words())
         return said
+
+    def repeat_words(self) -> str:
+        """Return whether to evaluate settings again before one is used."""
+        if self.repeat is None:
+            return "No setting is worth evaluating again to be surer of the choice."
+        times = count(self.repeat.times, "more time") if self.repeat.times > 1 else "once more"
+        return (
+            f"To be surer, evaluate each of the {len(self.repeat.settings)} settings most likely "
+            f"to be best {times}, and ask again: what is then recommended is expected to be better "
+            f"by {number(self.repeat.gain, 2)}."
+        )
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())

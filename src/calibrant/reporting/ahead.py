@@ -10,7 +10,6 @@ import numpy as np
 from calibrant.core.words import count, interval, number, percent, shortened
 from calibrant.decisions.outlook import Outlook
 from calibrant.decisions.suggest import Proposal, suggest
-from calibrant.decisions.words import setting_text
 from calibrant.reporting.findings import Findings
 from calibrant.reporting.html import Html, breakable, join, table, tag
 from calibrant.reporting.page import Section, copyable, folded, lead, paragraphs, scrolling
@@ -107,12 +106,7 @@ def _repeat(found: Findings) -> Html:
     advice = found.recommendation
     if advice is None or advice.is_exact:
         return Html("")
-    if advice.repeat is None:
-        return paragraphs("No setting is worth evaluating again to be surer of the choice.")
-    times = f"{advice.repeat.times} times" if advice.repeat.times > 1 else "once"
-    setting = tag("code", setting_text(advice.repeat.params))
-    words = f" {times} more: that is expected to gain {number(advice.repeat.gain, 2)}."
-    return tag("p", "To be surer of the choice, evaluate ", setting, words)
+    return paragraphs(advice.repeat_words())
 
 
 def _suggestions(found: Findings) -> Html:
