@@ -182,9 +182,15 @@ def said(study: optuna.Study, belief: StudyBelief, objective: Objective) -> dict
 def _repeated(
     study: optuna.Study, objective: Objective, found: Any, before: float
 ) -> list[float] | None:
-    """Return times, the gain that was expected of re-evaluating, and the one that came."""
+    """Return times, the gain expected of evaluating settings again, and the one that came."""
     if found.repeat is None:
         return None
+    gain = evaluated_again(study, objective, found, before)
+    return [found.repeat.times, found.repeat.gain, gain]
+
+
+def evaluated_again(study: optuna.Study, objective: Objective, found: Any, before: float) -> float:
+    """Return how much better the setting is that is recommended after what was advised is done."""
     copy = optuna.create_study()
     copy.add_trials(study.get_trials(deepcopy=False))
     distributions = study.trials[0].distributions
@@ -194,7 +200,7 @@ def _repeated(
             value = objective.evaluate(params)
             copy.add_trial(create_trial(value=value, params=params, distributions=used))
     after = recommend_of(believe(copy))
-    return [found.repeat.times, found.repeat.gain, before - mean_at(objective.task, after.params)]
+    return before - mean_at(objective.task, after.params)
 
 
 def _forecasts(
