@@ -191,9 +191,10 @@ def section() -> list[str]:
         "tenth of the interquartile range of outcomes so far. Happened: how often it did, with a "
         "95 % interval over searches. Where the two differ by more than the 5 points that were the "
         f"goal, {OFF} marks that the interval leaves out what was stated, and {CHANCE} that the "
-        "difference may be chance. The results below had been looked at three times before the "
-        "last fit. What was changed was decided on tasks left out in turn, not on these, but they "
-        "are not quite unseen.",
+        "difference may be chance. Earlier searches on these tasks had been looked at four times "
+        "before the last fit. What was changed was decided on tasks left out in turn, not on "
+        "these, and the long searches below were run anew and looked at once; but the tasks are "
+        "not quite unseen.",
         "",
         f"**{_count(long)} searches of 70 trials by calibrant on {_tasks(long)} held-out tasks**",
         "",
