@@ -158,6 +158,7 @@ def section() -> list[str]:
     records = [r for r in read_lines(RESULTS) if r["problem"] in JUDGED_ON]
     if not records:
         return []
+    own = [r for r in records if r["system"] not in RIVALS]
     parts = [
         "## Feasibility",
         "",
@@ -173,17 +174,18 @@ def section() -> list[str]:
         "Regret of the best setting that is truly feasible, in spreads of the objective. "
         f"{REPETITIONS} repetitions were planned ({SLOW_REPETITIONS} of {', '.join(SLOW)}); the "
         "command goes on where it stopped. Whole so far: "
-        + ", ".join(f"{_whole_runs(system, records)} of {system}" for system in _asked(records))
-        + f". BoTorch's constrained EI and Ax ({', '.join(RIVALS)}) were asked on "
-        f"{', '.join(RIVAL_PROBLEMS)} alone, as an ask of theirs takes longest; the last table has "
-        "these problems and the repetitions that both have. How promises are made was chosen on "
+        + ", ".join(f"{_whole_runs(system, records)} of {system}" for system in _asked(own))
+        + f". BoTorch's constrained EI and Ax ({', '.join(RIVALS)}) are asked on "
+        f"{', '.join(RIVAL_PROBLEMS)} alone, as an ask of theirs takes longest: "
+        f"{sum(r['system'] in RIVALS for r in records)} searches so far; they are shown, beside "
+        "the others on the same searches, once a repetition is whole. How promises are made was "
+        "chosen on "
         f"{len(CHOSEN_ON) + len(LANDSCAPES)} other problems, the last of it after a look at two "
         "repetitions of an earlier way on these.",
         "",
     ]
     head = ["system", "searches", "suggestions", "promised", "met", "truly", "each",
             "median regret", "none found"]  # fmt: skip
-    own = [r for r in records if r["system"] not in RIVALS]
     for noise in NOISES:
         rows = [row for system in _asked(own) if (row := _row(system, noise, own))]
         words = "With noise on constraints:" if noise else "Without noise:"

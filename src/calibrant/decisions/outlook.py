@@ -70,7 +70,7 @@ class Outlook:
     def chance(self, delta: float, trials: int | None = None) -> float:
         """Return the probability of improving by at least ``delta``, within fewer trials if given.
 
-        With 0, of any improvement, however small: that is stated less truly, and too high.
+        With 0, of any improvement, however small: that is stated less truly.
         """
         validate.not_negative("delta", delta)
         trials = self.trials if trials is None else validate.at_least("trials", trials, 1)
