@@ -89,13 +89,13 @@ def repeated(search: Mapping[str, Any]) -> dict[str, Any]:
     objective = Objective(*record.values())
     objective.rng.standard_normal(TRIALS)  # the noise of the search
     study = stored_study(search, objective.task)
-    with patch.object(RECOMMEND, "_REALISED", 1.0):
+    with patch.object(RECOMMEND, "_WORTH_IT", 0.1):
         found = recommend_of(believe(study))
     record |= {"std": objective.std, "loss": found.expected_loss, "times": None}
     if found.repeat is not None:
         before = mean_at(objective.task, found.params)
         gains = [evaluated_again(study, objective, found, before) for _ in range(AGAIN)]
-        record |= {"times": found.repeat.times, "gain": found.repeat.gain, "came": gains}
+        record |= {"times": found.repeat.times, "gain": found.repeat._promised, "came": gains}
     return _kept({**record, "commit": commit()})
 
 

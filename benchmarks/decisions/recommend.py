@@ -59,6 +59,7 @@ NOISES = ("none", "0.05", "0.2", "0.5", "1", "grows")
 TRIALS = 40
 REPETITIONS = 10
 LEVELS = (0.5, 0.8, 0.95)
+SHARE = 0.4  # of the model's promise for evaluating again, by the searches to choose by
 RANDOM, NEAR = 20, 5  # settings; beside each of the three best
 
 
@@ -185,8 +186,8 @@ def _repeated(
     """Return times, the gain expected of evaluating settings again, and the one that came."""
     if found.repeat is None:
         return None
-    gain = evaluated_again(study, objective, found, before)
-    return [found.repeat.times, found.repeat.gain, gain]
+    came = evaluated_again(study, objective, found, before)
+    return [found.repeat.times, SHARE * found.repeat._promised, came]
 
 
 def evaluated_again(study: optuna.Study, objective: Objective, found: Any, before: float) -> float:

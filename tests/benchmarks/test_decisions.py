@@ -120,8 +120,3 @@ def test_the_share_of_promises_that_came_weighs_them_by_size():
     promised = choosing.promises(records)
     np.testing.assert_allclose(promised, [[2, 2, 3], [6, 0, 3], [2, 2, 3]])
     assert choosing.share(promised).mean == pytest.approx(0.4)
-
-
-def test_the_gain_that_is_stated_of_evaluating_again_was_seen_where_it_was_chosen():
-    seen = choosing.share(choosing.promises(list(choosing.read_lines(choosing.REPEATS))))
-    assert 0.0 < seen.low <= choosing.RECOMMEND._REALISED <= seen.mean

@@ -43,15 +43,12 @@ _STRUCTURE = 0.3
 # 80 % intervals held too rarely on the tasks to choose by (benchmarks/decisions/choosing.py). The
 # best of many settings would seem better by it than it is: the expected loss is without.
 _UNSEEN = 0.1
-# Of the gain that the model promises of evaluating the listed settings again, the share that came
-# on the tasks to choose by (benchmarks/decisions/choosing.py).
-_REALISED = 0.4
 # Of noise, as a share of the spread of outcomes. Below the second the best evaluation can be little
 # better than its setting is: less is to be gained by the model than structure it has missed costs.
 _NEGLIGIBLE, _SMALL = 0.01, 0.1
 _TIMES = (1, 2, 3, 5)  # evaluations of each listed setting to choose from
 _MOST_OF_IT = 0.8  # of what the most of them would gain: as many as reach that
-_WORTH_IT = 0.1  # of the expected loss: less is not worth the evaluations
+_WORTH_IT = 0.25  # of the expected loss, by the model: less is not worth the evaluations
 
 
 def recommend(
@@ -231,12 +228,12 @@ def _repeat(
     noise: FloatArray,
     loss: float,
 ) -> Repeat | None:
-    """Return how often to evaluate each listed setting again, and what that is expected to gain.
+    """Return how often to evaluate each listed setting again, where the model promises enough.
 
     After these evaluations what is expected of all settings moves along its covariance with what
-    they gave, and the best is then chosen. Of that gain, the share is stated that came where it was
-    tried. To evaluate a single setting again gained nothing there: the one with the most to gain by
-    the model is one that it thinks too well of.
+    they gave, and the best is then chosen. To evaluate a single setting again gained nothing where
+    it was tried: the one with the most to gain by the model is one that it thinks too well of. What
+    evaluating all of them gained differed by tasks, so no gain is stated (benchmarks/decisions).
     """
     covariance = np.atleast_2d(np.cov(draws.T))
     luck = np.random.default_rng([_SEED, 2]).standard_normal((len(draws), listed.size))
@@ -251,7 +248,6 @@ def _repeat(
 
     gains = [gain(times) for times in _TIMES]
     chosen = next(i for i, one in enumerate(gains) if one >= _MOST_OF_IT * gains[-1])
-    gained = _REALISED * gains[chosen]
-    if not gained > _WORTH_IT * loss:
+    if not gains[chosen] > _WORTH_IT * loss:
         return None
-    return Repeat(tuple(one.params for one in candidates), _TIMES[chosen], gained)
+    return Repeat(tuple(one.params for one in candidates), _TIMES[chosen], gains[chosen])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from calibrant.core.typing import FloatArray
@@ -46,17 +46,16 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Which settings to evaluate again, how often each, and what the choice then gains.
+    """Which settings to evaluate again to be surer of the choice, and how often each.
 
     Args:
         settings: to be evaluated again, all of them: one alone gains nothing.
         times: how often each.
-        gain: by how much better, on average, the setting is that is then recommended.
     """
 
     settings: tuple[dict[str, Any], ...]
     times: int
-    gain: float
+    _promised: float = field(repr=False)  # by the model; not stated, as it did not always come
 
 
 @dataclass(frozen=True)
@@ -128,8 +127,8 @@ class Recommendation:
         times = count(self.repeat.times, "more time") if self.repeat.times > 1 else "once more"
         return (
             f"To be surer, evaluate each of the {len(self.repeat.settings)} settings most likely "
-            f"to be best {times}, and ask again: what is then recommended is expected to be better "
-            f"by {number(self.repeat.gain, 2)}."
+            f"to be best {times}, and ask again. That a better one is then chosen is not certain: "
+            "on some tasks it was, on others not."
         )
 
     def __str__(self) -> str:
