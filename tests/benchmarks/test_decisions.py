@@ -13,10 +13,11 @@ from calibrant.decisions.progress import FEATURES, Progress, progress
 def test_a_law_of_the_right_form_is_found_again():
     rng = np.random.default_rng(0)
     features = rng.normal(size=(4000, len(FEATURES)))
-    table = np.zeros((1 + len(FEATURES), 6))
+    table = np.zeros((1 + len(FEATURES), 10))
     table[:, 1] = 1.0
-    table[0, 2:] = (-1.0, 0.3, -1.0, 0.5)
+    table[0, 2:6] = (-1.0, 0.3, -1.0, 0.5)
     table[3, 2] = -1.0  # the longer since the best, the less
+    table[3, 6] = 0.3  # though ever more slowly
     above = np.array(
         [exceedance(_at(row), learning.TRIALS, learning.GAINS, table) for row in features]
     )
