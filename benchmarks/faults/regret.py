@@ -71,9 +71,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     done = {(row["system"], row["task"], row["seed"]) for row in read_lines(RESULTS)}
-    for seed in range(REPETITIONS):
-        for name in TASK_NAMES:
-            for system in NAMES:
+    for system in NAMES:
+        for seed in range(REPETITIONS):
+            for name in TASK_NAMES:
                 if (system, name, seed) not in done:
                     append(RESULTS, found := search(system, name, seed))
                     print(system, name, seed, found["regret"][-1], found["ask"], flush=True)
