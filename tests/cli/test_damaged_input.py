@@ -1,5 +1,6 @@
 """Input that was damaged, or that is anything at all: an error with a reason, never a traceback."""
 
+import contextlib
 import json
 import tempfile
 import warnings
@@ -126,8 +127,8 @@ words = st.sampled_from([
     "tune", "worker", "report", "recommend", "merge", "recalibrate", "suggest", "outlook",
     "--param", "x=0..1", "x=1..", "x=a,b", "--trials", "0", "-3", "1e9", "--study", "s",
     "--storage", "sqlite:///none/s.db", "journal:///none/s", "x://", "-", "--", "{x}", "{",
-    "\x00", "--jobs", "--workers", "--limit", "a<=1", "--such-that", "x<", "none.csv", "--seed", "--help",
-    "\ud800",
+    "\x00", "--jobs", "--workers", "--limit", "a<=1", "--such-that", "x<", "none.csv",
+    "--seed", "--help", "\ud800",
 ])  # fmt: skip
 
 
@@ -136,5 +137,9 @@ def test_any_command_line_is_understood_or_refused(arguments):
     if "--" in arguments:  # whatever might be a program is none that exists
         arguments = [*arguments, "no-such-program"]
     # A worker waits for a storage that is being started; here none is.
-    with mock.patch("calibrant.cli.worker._START", 0.0), CliRunner().isolated_filesystem():
+    with (
+        mock.patch("calibrant.cli.worker._START", 0.0),
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.chdir(folder),
+    ):
         ends_with_a_reason(*arguments)
