@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-lowest test-doors types dist fuzz mutants lint bench speed forrester paper paper-networks peers peers-environments models large trouble objectives calibrated decisions kinds faults problems test-torch figures docs clean
+.PHONY: demo test test-all test-lowest test-doors types dist fuzz mutants audit lint bench speed forrester paper paper-networks peers peers-environments models large trouble objectives calibrated decisions kinds faults problems test-torch figures docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -35,9 +35,22 @@ test-all: $(VENV)/.test-installed  ## run all tests, also the slow ones
 test-lowest: .venv-lowest/.installed  ## the tests, with the lowest versions of all that is needed
 	.venv-lowest/bin/python -m pytest $(WORKERS) -m "not slow" -W default
 
-fuzz: $(VENV)/.test-installed  ## 10,000 damaged records, files, command lines and outputs each (an hour)
+fuzz: $(VENV)/.test-installed  ## 10,000 damaged records, files, states, command lines and outputs, spaces and orders of events each (hours)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(WORKERS) tests/cli/test_damaged_input.py \
-		tests/studies/test_suggestions.py tests/studies/test_space.py tests/studies/test_any_order.py
+		tests/studies/test_suggestions.py tests/studies/test_space.py tests/studies/test_any_order.py tests/studies/test_any_space.py
+
+.venv-audit/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python -m pip install --quiet --editable '.[test]' 'pip-audit>=2.7' 'detect-secrets>=1.5'
+	touch $@
+
+# Passwords that stand in examples and tests, and hashes of data: these are no secrets.
+EXAMPLES := user:password@|s3cret|:pw@
+audit: .venv-audit/.installed  ## known weaknesses of what is installed, and secrets in what is committed (needs a network)
+	.venv-audit/bin/pip-audit --skip-editable
+	git ls-files -z -- . ':!benchmarks/*/results' ':!*.svg' ':!*.png' ':!docs/*.jsonl' | xargs -0 \
+		.venv-audit/bin/detect-secrets-hook --exclude-lines '$(EXAMPLES)' \
+		--disable-plugin HexHighEntropyString --disable-plugin Base64HighEntropyString
 
 mutants: $(VENV)/.test-installed  ## change the theorem's code and the step; list what no test notices (an hour)
 	$(BIN)/python tools/mutants.py $(FILES)
@@ -148,10 +161,11 @@ large: $(VENV)/.test-installed  ## searches with thousands of outcomes: what is 
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.large.stored
 	$(BIN)/python -m benchmarks.large.tables
 
-faults: $(VENV)/.test-installed  ## workers killed, databases stopped: what is missing, and its page (half an hour)
+faults: $(VENV)/.test-installed .venv-peers/own/.installed  ## workers killed, databases stopped: what is missing, and its page (half an hour)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.faults.run
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.faults.asks
-	$(BIN)/python -m benchmarks.faults.tables
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.faults.regret
+	.venv-peers/own/bin/python -m benchmarks.faults.tables
 
 TORCH_TESTS := $(patsubst %,tests/bridges/test_%.py,ax botorch dask frameworks networks ray search_cv) \
 	tests/benchmarks/test_paper_cnn.py tests/test_docstrings.py
@@ -196,4 +210,4 @@ figures: $(VENV)/.figures-installed  ## redraw the pictures of README and docs (
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.forrester.animate
 
 clean:
-	rm -rf $(VENV) .venv-bench .venv-speed .venv-peers .venv-torch .venv-lowest .venv-doors .venv-types .venv-dist dist build site report.html
+	rm -rf $(VENV) .venv-bench .venv-speed .venv-peers .venv-torch .venv-lowest .venv-audit .venv-doors .venv-types .venv-dist dist build site report.html

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 import calibrant
 from calibrant.cli.main import app
 from calibrant.studies import StorageLost, open_storage
-from calibrant.studies.runner import evaluated
+from calibrant.studies.runner import evaluated, run
 from calibrant.studies.sharing import Plan, announce, hand_back, is_surplus, places, plan_of
 from calibrant.studies.space_text import parse_space
-from calibrant.studies.steady import BEAT, SteadyStorage, worker_of
+from calibrant.studies.steady import BEAT, LATE, SteadyStorage, worker_of
 from calibrant.studies.storage import merge, rescued, save_rescued
 
 runner = CliRunner()
@@ -143,6 +143,30 @@ def test_places_that_others_have_taken():
     assert seen == [(2, False), (1, True), (0, True)]
     assert places(study, 3) == 0
     assert hand_back(study) == 0
+
+
+def test_what_others_have_given_up_or_told_late_is_not_evaluated():
+    inside = optuna.storages.InMemoryStorage()
+    study = optuna.create_study(storage=SteadyStorage(inside, 60, 180, 1.0))
+    evaluations = []
+
+    def evaluate(trial):
+        evaluations.append(trial.number)
+        return trial.suggest_float("x", 0, 1)
+
+    class GivenUp(optuna.samplers.RandomSampler):
+        def before_trial(self, study, trial):
+            if trial.number == 1:  # it took so long that another worker has begun it again
+                inside.set_trial_system_attr(trial._trial_id, "calibrant:given-up", 1)
+                inside.set_trial_state_values(trial._trial_id, TrialState.FAIL)
+            if trial.number == 2:  # and here the outcome of what it repeats has come meanwhile
+                study._storage.set_trial_system_attr(trial._trial_id, "retry_history", [1])
+                study.add_trial(optuna.create_trial(value=1.0, system_attrs={LATE: 1}))
+
+    study.sampler = GivenUp()
+    run(study, evaluate, 4)
+    assert evaluations == [0, 4, 5]
+    assert evaluated(study) == 4
 
 
 def test_rescued_evaluations_come_home_exactly_once(tmp_path, monkeypatch):

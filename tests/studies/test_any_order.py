@@ -142,7 +142,8 @@ class AnyOrder(RuleBasedStateMachine):
 
 TestAnyOrder = AnyOrder.TestCase
 TestAnyOrder.settings = settings(
-    max_examples=8,
+    # A dozen steps each: fewer of them, but for `make fuzz`.
+    max_examples=8 if settings.default.max_examples < 100 else settings.default.max_examples,
     stateful_step_count=12,
     deadline=None,
     suppress_health_check=list(HealthCheck),

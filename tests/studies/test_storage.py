@@ -6,6 +6,7 @@ import threading
 
 import optuna
 import pytest
+from optuna.exceptions import StorageInternalError
 from optuna.trial import TrialState
 
 import calibrant
@@ -72,6 +73,23 @@ def test_a_database_that_is_locked(tmp_path, monkeypatch):
         with pytest.raises(ValueError, match="cannot be opened: database is locked"):
             open_storage(f"sqlite:///{path}")
     holder.close()
+
+
+def test_who_reads_does_not_wait_for_who_writes(tmp_path, monkeypatch):
+    """Only the commit itself keeps readers away; heartbeats wait for no reader's turn, either."""
+    monkeypatch.setattr("calibrant.studies.storage._SQLITE_WAIT", 0.01)
+    url = f"sqlite:///{tmp_path}/study.db"
+    study = optuna.create_study(storage=open_storage(url, patience=0.0))
+    study.enqueue_trial({"x": 1})
+    holder = sqlite3.connect(tmp_path / "study.db")
+    holder.execute("BEGIN IMMEDIATE")
+    assert len(study.get_trials()) == 1
+    with pytest.raises(StorageInternalError):
+        study.enqueue_trial({"x": 2})
+    holder.rollback()
+    holder.close()
+    study.enqueue_trial({"x": 2})
+    assert len(study.get_trials()) == 2
 
 
 def test_a_queued_trial_is_taken_once(tmp_path):

@@ -15,7 +15,7 @@ from optuna.trial import TrialState
 import calibrant
 from calibrant.studies.archive import Archive, running_points
 from calibrant.studies.shown import ShownForecasts
-from calibrant.studies.suggestions import _KEY, Stored, stored
+from calibrant.studies.suggestions import _KEY, Stored, stored, suggested
 
 SPACE = {"x": FloatDistribution(0.0, 1.0)}
 
@@ -47,6 +47,15 @@ def of_a_later_version(record):
 
 def of_another_kind(record):
     return {**record, "forecasts": [{"kind": "flow", "weights": [1.0]}]}
+
+
+def test_the_point_alone_needs_no_forecast(searched):
+    trial = searched.trials[8]
+    record = trial.system_attrs[_KEY]
+    assert suggested(trial) == stored(trial).params
+    assert suggested(with_note(trial, of_another_kind(record))) == stored(trial).params
+    for damaged in (of_a_later_version(record), {}, [], "x", {"params": {"x": "wide"}}):
+        assert suggested(with_note(trial, damaged)) == {}
 
 
 @pytest.mark.parametrize("damage", [of_a_later_version, of_another_kind])

@@ -26,7 +26,7 @@ from calibrant.studies.records import Record as Record
 from calibrant.studies.records import ended, internal_params, moment, read
 from calibrant.studies.space import Internal, Space, conditions, searchable
 from calibrant.studies.steady import BEAT, was_given_up
-from calibrant.studies.suggestions import signs, stored
+from calibrant.studies.suggestions import signs, suggested
 
 _RECENT = 5  # trials without a parameter after which it is given up
 _NEAR = 1.0  # cubes away: further outside a range that was changed, outcomes do not count
@@ -96,9 +96,12 @@ class Archive:
     _rows: dict[int, FloatArray] = field(default_factory=dict)  # of the space last asked for
     _rows_of: Mapping[str, BaseDistribution] | None = None
 
-    def update(self, study: Study) -> None:
-        """Read the trials that have finished since last time."""
-        trials = optuna_private.every_trial(study)
+    def update(self, study: Study, trials: Sequence[FrozenTrial] | None = None) -> None:
+        """Read the trials that have finished since last time.
+
+        All ``trials`` may be given, if they have just been read.
+        """
+        trials = optuna_private.every_trial(study) if trials is None else trials
         if not self._is_of(study, trials):
             vars(self).update(vars(Archive()))
             self._kept_in = optuna_private.storage_of(study)
@@ -329,9 +332,14 @@ class Archive:
 
 
 def running_points(
-    study: Study, but: int, longest: float | None = None
+    study: Study,
+    but: int,
+    longest: float | None = None,
+    trials: Sequence[FrozenTrial] | None = None,
 ) -> list[tuple[int, dict[str, float]]]:
     """Return numbers and points of all other trials under evaluation, wherever they run.
+
+    All ``trials`` may be given, if they have just been read.
 
     Without heartbeats nobody is told that a worker has died. A trial that has been running for much
     longer than the ``longest`` finished one took is taken for dead: else nobody would ever try its
@@ -340,13 +348,15 @@ def running_points(
     limit = np.inf if longest is None else max(_LONGER * longest, _SLACK)
     beating = optuna_private.has_heartbeats(study)
     points = []
-    for trial in optuna_private.every_trial(study, (TrialState.RUNNING,)):
+    if trials is None:
+        trials = optuna_private.every_trial(study, (TrialState.RUNNING,))
+    for trial in trials:
+        if trial.state != TrialState.RUNNING:
+            continue
         alive = beating and optuna_private.trial_note(trial, BEAT) is not None
         old = time.time() - moment(trial.datetime_start) > limit
         if trial.number == but or (old and not alive):
             continue
-        suggestion = stored(trial)
-        params = {**(suggestion.params if suggestion else {}), **internal_params(trial)}
-        if params:
+        if params := {**suggested(trial), **internal_params(trial)}:
             points.append((trial.number, params))
     return points

@@ -24,6 +24,16 @@ def has_died(name: str) -> bool:
     return _birth(int(pid)) != birth
 
 
+def is_at_work(name: str) -> bool:
+    """Return whether a process is known to live: one of this machine that nobody has stopped."""
+    machine, _, rest = name.partition(":")
+    pid, _, birth = rest.partition(":")
+    if machine != _machine() or not pid.isdigit() or not Path("/proc/self/stat").exists():
+        return False
+    fields = _stat(int(pid))
+    return bool(fields) and fields[0] not in "ZXTt" and fields[19] == birth
+
+
 @cache
 def _machine() -> str:
     """Return a name of this machine since it was started, and of this container on it."""
@@ -38,7 +48,7 @@ def _machine() -> str:
 def _birth(pid: int) -> str:
     """Return when a process was started, as its ids are given out again; "" if there is none."""
     if Path("/proc/self/stat").exists():
-        fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+        fields = _stat(pid)
         # Its state comes first: a zombie has ended, though nobody has taken note of it yet.
         return "" if not fields or fields[0] in "ZX" else fields[19]
     try:
@@ -48,6 +58,11 @@ def _birth(pid: int) -> str:
     except (PermissionError, OSError):
         pass
     return "alive"  # systems without /proc
+
+
+def _stat(pid: int) -> list[str]:
+    """Return what is known of a process, from its state on; nothing if there is none."""
+    return _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
 
 
 def _read(path: str) -> str:

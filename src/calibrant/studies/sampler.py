@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import zlib
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
@@ -52,6 +53,7 @@ from calibrant.studies.space import Internal, Space, searchable
 from calibrant.studies.suggestions import signs, store
 
 _ATTEMPTS = 8  # at a point that no other worker has just taken
+_FRESH = 1.0  # seconds for which what a trial has read of its study need not be read again
 _DESIGN_KEY = "calibrant:design"  # the seed of the first points, shared by all workers
 
 
@@ -155,6 +157,8 @@ class CalibratedSampler(BaseSampler):
         self._lock = threading.RLock()
         self._archive = Archive()
         self._last: tuple[Mapping[str, BaseDistribution], Fits] = ({}, Fits())
+        # A study, the trial that has read all its trials, when, and these.
+        self._just_read: tuple[Study, int, float, Sequence[FrozenTrial]] | None = None
         self._notices = Notices()
         self._shown = ShownForecasts(go_on=True)
 
@@ -164,7 +168,8 @@ class CalibratedSampler(BaseSampler):
         self._check_reference(study)
         with self._lock:
             self._earlier.check(study)
-            self._archive.update(study)
+            trials = self._look(study)
+            self._just_read = (study, trial.number, time.monotonic(), trials)
             return self._archive.search_space(self._search_space)
 
     def sample_relative(
@@ -177,12 +182,12 @@ class CalibratedSampler(BaseSampler):
         fixed = optuna_private.fixed_by_sampler(study)
         # One suggestion at a time in this process: the next one must know of it.
         with self._lock:
-            self._archive.update(study)
+            trials = self._recent(study, trial)
             if fixed:
                 every = self._archive.search_space(self._search_space)
                 searched |= {name: every[name] for name in fixed if name in every}
             space = self._archive.space(searched)
-            chosen = space.external(self._place(study, trial, space, fixed))
+            chosen = space.external(self._place(study, trial, space, trials, fixed))
             return {name: value for name, value in chosen.items() if name in search_space}
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
@@ -191,10 +196,10 @@ class CalibratedSampler(BaseSampler):
         if not (fixed := optuna_private.fixed_params(trial)):
             return
         with self._lock:
-            self._archive.update(study)
+            trials = self._look(study)
             searched = self._archive.search_space(self._search_space)
             if searched and set(searched) <= set(fixed):
-                self._place(study, trial, self._archive.space(searched))
+                self._place(study, trial, self._archive.space(searched), trials)
 
     def sample_independent(
         self,
@@ -240,6 +245,7 @@ class CalibratedSampler(BaseSampler):
         study: Study,
         trial: FrozenTrial,
         space: Space,
+        trials: Sequence[FrozenTrial],
         fixed_by_sampler: Mapping[str, Any] = MappingProxyType({}),
     ) -> dict[str, float]:
         """Return a point, stored with its trial, that no other worker has taken meanwhile."""
@@ -247,17 +253,19 @@ class CalibratedSampler(BaseSampler):
         fixed = space.to_internal({**self._domain.fixed, **fixed_by_sampler, **enqueued})
         objectives = len(study.directions)
         if self._random.seed is not None:  # else there is no place to find, and nothing to read
-            self._random.go_on(optuna_private.every_trial(study), trial.number)
+            self._random.go_on(trials, trial.number)
         before = self._random.state()
         avoided: list[Internal] = []
         for _ in range(_ATTEMPTS):
-            running = [params for _, params in self._running(study, trial)]
+            running = [params for _, params in self._running(study, trial, trials)]
             history = self._archive.history(space, objectives, [*running, *avoided])
             suggestion = self._suggest(study, trial, space, history, fixed)
             params = self._domain.internal(space, suggestion.x)
             shown, by = self._show(suggestion)
             store(study, trial, params, suggestion, shown, by, self._random.note(before))
-            rivals = self._rivals(study, trial, params)
+            known = len(self._archive.records)
+            trials = self._look(study)
+            rivals = self._rivals(study, trial, params, trials, known)
             if len(fixed) == space.cube.dim or enqueued or not rivals:
                 break
             # Of two workers that stored the same point at least one sees the other's, perhaps both.
@@ -281,16 +289,38 @@ class CalibratedSampler(BaseSampler):
         interval = self._shown.interval(suggestion.forecasts[0], suggestion.known)
         return interval, self._shown.note(suggestion.known)
 
-    def _running(self, study: Study, trial: FrozenTrial) -> list[tuple[int, dict[str, float]]]:
-        """Return numbers and points of the other trials under evaluation."""
-        return running_points(study, trial.number, self._archive.longest)
+    def _look(self, study: Study) -> Sequence[FrozenTrial]:
+        """Return all trials as they are now, and take note of those that have ended.
 
-    def _rivals(self, study: Study, trial: FrozenTrial, params: Internal) -> list[int]:
-        """Return the trials that have taken the same point since the history was read."""
-        known = len(self._archive.records)
-        running = self._running(study, trial)
-        self._archive.update(study)  # afterwards: what has ended meanwhile is in one of the two
-        others = [*running, *self._archive.read_since(known)]
+        Each look costs as much as there are trials under evaluation, so nothing else reads them.
+        """
+        trials = optuna_private.every_trial(study)
+        self._archive.update(study, trials)
+        return trials
+
+    def _recent(self, study: Study, trial: FrozenTrial) -> Sequence[FrozenTrial]:
+        """Return the trials as this one has just read them, or read them again."""
+        read, self._just_read = self._just_read, None
+        if read is None or read[:2] != (study, trial.number):
+            return self._look(study)
+        return read[3] if time.monotonic() - read[2] < _FRESH else self._look(study)
+
+    def _running(
+        self, study: Study, trial: FrozenTrial, trials: Sequence[FrozenTrial]
+    ) -> list[tuple[int, dict[str, float]]]:
+        """Return numbers and points of the other trials under evaluation."""
+        return running_points(study, trial.number, self._archive.longest, trials)
+
+    def _rivals(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        params: Internal,
+        trials: Sequence[FrozenTrial],
+        known: int,
+    ) -> list[int]:
+        """Return the trials that have taken the same point since the first ``known`` were read."""
+        others = [*self._running(study, trial, trials), *self._archive.read_since(known)]
         return [number for number, theirs in others if theirs == params]
 
     def _suggest(
@@ -407,12 +437,13 @@ class CalibratedSampler(BaseSampler):
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         # A copy rereads, wherever it is.
-        for name in ("_lock", "_archive", "_last", "_shown", "_pricing"):
+        for name in ("_lock", "_archive", "_last", "_just_read", "_shown", "_pricing"):
             del state[name]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock, self._archive, self._last = threading.RLock(), Archive(), ({}, Fits())
+        self._just_read = None
         self._shown = ShownForecasts(go_on=True)
         self._pricing = None if self._budget is None else Pricing(self._budget)

@@ -22,7 +22,7 @@ from calibrant.studies import optuna_private
 from calibrant.studies.archive import INTERRUPTED, cut_off
 from calibrant.studies.limits import checked
 from calibrant.studies.processes import identity
-from calibrant.studies.steady import BEAT, worker_of
+from calibrant.studies.steady import BEAT, LATE, worker_of
 
 _LOOK = 0.5  # seconds between two looks at what the others are doing
 _PLAN = "calibrant:plan"  # user attribute of a study: what a worker needs to know to join it
@@ -147,13 +147,21 @@ def places(study: Study, n_trials: int) -> int:
 def is_surplus(study: Study, number: int, n_trials: int) -> bool:
     """Return whether a trial that has begun is one too many: others took the last places first.
 
+    Or it need not be evaluated: others have given it up before it came to that, and will begin it
+    again; or it repeats one whose outcome has come after all.
+
     Numbers tell who was first, but for a trial that repeats another: its number was given out when
     it was queued. Such a one, where it is in doubt, leaves the place to the others.
     """
     if not optuna_private.has_heartbeats(study):
         return False
     trials = study.get_trials(deepcopy=False)
-    repeats = bool(optuna_private.begun_again(trials[number]))
+    if trials[number].state.is_finished():
+        return True
+    repeated = optuna_private.begun_again(trials[number])
+    if repeated and any(optuna_private.trial_note(t, LATE) in repeated for t in trials):
+        return True
+    repeats = bool(repeated)
     before = sum(
         _beats(trial)
         for trial in trials

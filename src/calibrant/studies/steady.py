@@ -3,7 +3,9 @@
 * An operation that fails because the storage is away is tried again, for minutes.
 * Every trial of Optuna's loop has a heartbeat, whatever the storage: an attribute of the trial that
   its worker renews. Others measure with their own clock how long it has stayed the same, so that
-  clocks may differ or jump. On the worker's own machine its death is known at once.
+  clocks may differ or jump. Time in which they could not work themselves does not count: whatever
+  held them up may have held up the other. On the worker's own machine its death is known at once,
+  and one that lives has ten times as long.
 * A process goes on seeing its own trials as running until it has told them, even if another has
   given them up meanwhile. What it tells late is kept: as the outcome of the trial that was to
   repeat it, if nobody has begun that, and otherwise as a trial of its own.
@@ -16,8 +18,8 @@ import logging
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
@@ -32,13 +34,15 @@ from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.studies import optuna_private
 from calibrant.studies.outages import Patience
-from calibrant.studies.processes import has_died, identity
+from calibrant.studies.processes import has_died, identity, is_at_work
 
 logger = logging.getLogger(__name__)
 
 BEAT = "calibrant:heartbeat"  # system attribute of a trial: its worker, and a count
 LATE = "calibrant:late"  # system attribute: the number of the trial whose outcome came late
 _GIVEN_UP = "calibrant:given-up"  # system attribute: the number of a trial whose worker died
+_SEEN_ALIVE = 10.0  # times the grace, for a worker of this machine whose process lives
+_FRESH = 1.0  # seconds for which a queue that was just looked through need not be read again
 _RETRIES = 3  # of a trial whose worker died, because the setting itself may kill workers
 
 
@@ -75,6 +79,37 @@ def _passed_on(name: str) -> Any:
     return method
 
 
+def _read_only(name: str) -> Any:
+    """Return the same of a method that writes nothing."""
+    passed_on = _passed_on(name)
+
+    def method(self: SteadyStorage, *args: Any, **kwargs: Any) -> Any:
+        with reading():
+            return passed_on(self, *args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+_this_thread = threading.local()
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Say that whatever this thread does with a storage meanwhile writes nothing."""
+    before = is_reading()
+    _this_thread.reading = True
+    try:
+        yield
+    finally:
+        _this_thread.reading = before
+
+
+def is_reading() -> bool:
+    """Return whether this thread has said so."""
+    return getattr(_this_thread, "reading", False)
+
+
 class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
     """One of Optuna's storages, made steady.
 
@@ -96,7 +131,9 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
         # By study and trial: heartbeats, and since when each has been the same.
         self._watched: dict[int, dict[int, tuple[Any, float]]] = {}
         self._outages_known = 0
-        self._thread = threading.local()  # `study_id`, where Optuna's loop is about to ask
+        self._worked, self._last_sign = 0.0, time.monotonic()
+        # `study_id`, where Optuna's loop is about to ask, and `queue`: what it is about to read.
+        self._thread = threading.local()
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -110,19 +147,38 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
     delete_study = _passed_on("delete_study")
     set_study_user_attr = _passed_on("set_study_user_attr")
     set_study_system_attr = _passed_on("set_study_system_attr")
-    get_study_id_from_name = _passed_on("get_study_id_from_name")
-    get_study_name_from_id = _passed_on("get_study_name_from_id")
-    get_study_directions = _passed_on("get_study_directions")
-    get_study_user_attrs = _passed_on("get_study_user_attrs")
-    get_study_system_attrs = _passed_on("get_study_system_attrs")
-    get_all_studies = _passed_on("get_all_studies")
-    get_all_trials = _passed_on("get_all_trials")
-    get_best_trial = _passed_on("get_best_trial")
-    get_trial_id_from_study_id_trial_number = _passed_on("get_trial_id_from_study_id_trial_number")
+    get_study_id_from_name = _read_only("get_study_id_from_name")
+    get_study_name_from_id = _read_only("get_study_name_from_id")
+    get_study_directions = _read_only("get_study_directions")
+    get_study_user_attrs = _read_only("get_study_user_attrs")
+    get_study_system_attrs = _read_only("get_study_system_attrs")
+    get_all_studies = _read_only("get_all_studies")
+    _every_trial = _read_only("get_all_trials")
+    get_best_trial = _read_only("get_best_trial")
+    get_trial_id_from_study_id_trial_number = _read_only("get_trial_id_from_study_id_trial_number")
     remove_session = _passed_on("remove_session")
+
+    def get_all_trials(
+        self,
+        study_id: int,
+        deepcopy: bool = True,
+        states: Container[TrialState] | None = None,
+    ) -> list[FrozenTrial]:
+        """Return the trials of a study.
+
+        Optuna's loop looks for dead workers, then for queued trials: one look is enough for both.
+        """
+        queue, self._thread.queue = getattr(self._thread, "queue", None), None
+        if queue is not None and not deepcopy and states == (TrialState.WAITING,):
+            known, at, trials = queue
+            if known == study_id and time.monotonic() - at < _FRESH:
+                return list(trials)
+        every: list[FrozenTrial] = self._every_trial(study_id, deepcopy=deepcopy, states=states)
+        return every
 
     def create_new_trial(self, study_id: int, template_trial: FrozenTrial | None = None) -> int:
         """Create a trial; one of Optuna's loop has a heartbeat from its first moment on."""
+        self._thread.queue = None
         in_loop = template_trial is None and self._in_loop() is not None
         if in_loop:
             template_trial = optuna.create_trial(
@@ -142,7 +198,8 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
 
     def get_trial(self, trial_id: int) -> FrozenTrial:
         """Return a trial; one that this process runs is running, whatever others made of it."""
-        trial: FrozenTrial = self.patience.run(self.inside.get_trial, trial_id)
+        with reading():
+            trial: FrozenTrial = self.patience.run(self.inside.get_trial, trial_id)
         own = self._own.get(trial_id)
         return own.overlaid(trial) if own is not None and trial.state.is_finished() else trial
 
@@ -194,6 +251,7 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
         """Renew the heartbeat of a trial; an outage must not end the thread that does it."""
         try:
             self.inside.set_trial_system_attr(trial_id, BEAT, self._beat())
+            self._time_at_work()
         except UpdateFinishedTrialError:
             pass  # told, or given up by another: the value will be kept
         except Exception as error:  # whatever it is, the next heartbeat is due soon
@@ -213,9 +271,10 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
     def _get_stale_trial_ids(self, study_id: int) -> list[int]:
         """Return the trials whose worker has died: Optuna's loop wants them before it asks."""
         self._thread.study_id = study_id
-        states = (TrialState.RUNNING,)
-        running: list[FrozenTrial] = self.get_all_trials(study_id, deepcopy=False, states=states)
-        now, beats = time.monotonic(), {}
+        states = (TrialState.RUNNING, TrialState.WAITING)
+        unfinished = self.get_all_trials(study_id, deepcopy=False, states=states)
+        running = [trial for trial in unfinished if trial.state == TrialState.RUNNING]
+        now, beats = self._time_at_work(), {}
         for trial in running:
             beat = optuna_private.trial_note(trial, BEAT)
             if beat is not None and (trial_id := optuna_private.trial_id(trial)) not in self._own:
@@ -234,8 +293,11 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
         dead = {
             trial_id
             for trial_id, (beat, since) in watched.items()
-            if now - since > self.grace or has_died(worker_of(beat))
+            if has_died(worker_of(beat)) or now - since > self._grace_of(beat)
         }
+        if not dead:
+            queued = [trial for trial in unfinished if trial.state == TrialState.WAITING]
+            self._thread.queue = (study_id, time.monotonic(), queued)
         for trial in running:
             if optuna_private.trial_id(trial) in dead:
                 self._give_up(trial)
@@ -247,6 +309,26 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
             with suppress(UpdateFinishedTrialError):  # another worker was faster
                 note = self.inside.set_trial_system_attr
                 self.patience.run(note, optuna_private.trial_id(trial), _GIVEN_UP, trial.number)
+
+    def _grace_of(self, beat: Any) -> float:
+        """Return how long a heartbeat may stay the same: longer where its worker is seen to live.
+
+        Not for ever, as nobody can see whether it still has to do with that trial.
+        """
+        worker = worker_of(beat)
+        at_work = worker != identity() and is_at_work(worker)
+        return self.grace * (_SEEN_ALIVE if at_work else 1.0)
+
+    def _time_at_work(self) -> float:
+        """Return a clock that stands still while this process, or its storage, does.
+
+        From one sign of life to the next, a look or a heartbeat, no more than two heartbeats pass.
+        """
+        now = time.monotonic()
+        with self._lock:
+            self._worked += min(now - self._last_sign, 2.0 * self.heartbeat)
+            self._last_sign = now
+            return self._worked
 
     def _beat(self) -> dict[str, Any]:
         """Return a heartbeat that differs from all before."""

@@ -23,7 +23,7 @@ from optuna.trial import FrozenTrial, TrialState
 from calibrant.core import validate
 from calibrant.studies import optuna_private
 from calibrant.studies.journal import journal
-from calibrant.studies.steady import LATE, SteadyStorage, bring_home
+from calibrant.studies.steady import LATE, SteadyStorage, bring_home, is_reading
 
 _SCHEMA = "{SCHEMA_VERSION}"
 _HEARTBEAT = 60  # seconds between a worker's heartbeats
@@ -133,7 +133,8 @@ def _isolate(database: RDBStorage) -> None:
     @event.listens_for(database.engine, "begin")
     def begin(connection: Any) -> None:
         # At once as one that writes: two that read first and then both write could not both go on.
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        # What only reads need not wait its turn, and does not hold up heartbeats.
+        connection.exec_driver_sql("BEGIN" if is_reading() else "BEGIN IMMEDIATE")
 
     database.engine.dispose()  # the connections made so far
 

@@ -99,8 +99,20 @@ def stored(trial: FrozenTrial) -> Stored | None:
     try:
         return _decoded(record)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError) as error:
-        _say(trial.number, optuna_private.trial_id(trial), f"{type(error).__name__}: {error}"[:200])
+        _complain(trial, error)
         return None
+
+
+def suggested(trial: FrozenTrial) -> dict[str, float]:
+    """Return the point of that suggestion alone, which needs no forecast to be decoded."""
+    record = optuna_private.trial_note(trial, _KEY)
+    if record is None:
+        return {}
+    try:
+        return _params(record)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        _complain(trial, error)
+        return {}
 
 
 def drawn(trial: FrozenTrial) -> Mapping[str, Any] | None:
@@ -108,6 +120,10 @@ def drawn(trial: FrozenTrial) -> Mapping[str, Any] | None:
     record = optuna_private.trial_note(trial, _KEY)
     note = record.get("random") if isinstance(record, Mapping) else None
     return note if isinstance(note, Mapping) else None
+
+
+def _complain(trial: FrozenTrial, error: Exception) -> None:
+    _say(trial.number, optuna_private.trial_id(trial), f"{type(error).__name__}: {error}"[:200])
 
 
 @cache  # once each: a running trial is read before every suggestion
@@ -121,10 +137,7 @@ def _say(number: int, trial_id: int, reason: str) -> None:
 
 def _decoded(record: Mapping[str, Any]) -> Stored:
     """Return a suggestion from its record, or raise if any part of it is not what it should be."""
-    version = record.get("version", 0)  # the first records had none
-    if not isinstance(version, int) or version > _VERSION:
-        raise ValueError(f"version {version} is later than {_VERSION}: update calibrant")
-    params = {str(name): _number(value) for name, value in record["params"].items()}
+    params = _params(record)
     forecasts = tuple(map(forecast_from_dict, record["forecasts"]))
     told = record.get("limits", {})
     limits = {str(name): forecast_from_dict(one) for name, one in told.items()}
@@ -142,6 +155,13 @@ def _decoded(record: Mapping[str, Any]) -> Stored:
     if cost is not None and _number(cost) < 0.0:
         raise ValueError(f"{cost} is not a cost")
     return Stored(params, forecasts, then, known, shown, limits, feasible, by, cost)
+
+
+def _params(record: Mapping[str, Any]) -> dict[str, float]:
+    version = record.get("version", 0)  # the first records had none
+    if not isinstance(version, int) or version > _VERSION:
+        raise ValueError(f"version {version} is later than {_VERSION}: update calibrant")
+    return {str(name): _number(value) for name, value in record["params"].items()}
 
 
 def _circumstances(noted: Any) -> Circumstances | None:
