@@ -75,8 +75,8 @@ def sentence(path: Path = FOUND) -> str:
     parts = []
     for name, found in kept["same"].items():
         same = [kernels for kernels in found if kernels]
-        with_which = ", ".join(f"{same.count(one)} {one}" for one in sorted(set(same)))
-        parts.append(f"{name} {len(same)} of {len(found)} ({with_which})")
+        kinds = ", ".join(f"{same.count(one)} {one}" for one in sorted(set(same)))
+        parts.append(f"{name} {len(same)} of {len(found)}" + (f" ({kinds})" if kinds else ""))
     return (
         f"Drawn at random and run again with the code of {kept['commit']}, these came out the same "
         f"to all digits kept, with BLAS kernels of one kind or the other: {'; '.join(parts)}."

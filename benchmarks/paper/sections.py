@@ -63,7 +63,7 @@ def costs(records: Records) -> Section:
     Searches that experiments share count in each, except by commit.
     """
     head = ("experiment", "searches", "repetitions", "wanted", "seconds a search", "core-minutes")
-    rows = []
+    rows, short = [], []
     commits = Counter(str(records.of(one.setup)[one.seed]["commit"]) for one in records)
     for name, experiment in EXPERIMENTS.items():
         setups = {setup for block in experiment.blocks for setup in block.rows.values()}
@@ -72,13 +72,20 @@ def costs(records: Records) -> Section:
             continue
         counts = sorted({len(known) for known in found})
         seconds = np.array([r["seconds"] for known in found for r in known.values()])
+        goal = next((many for limit, many in _GOALS if seconds.mean() < limit), 0)
+        short += [f"{name} ({counts[0]} of {goal})"] if counts[0] < goal else []
         few = "" if counts[0] == counts[-1] else f"{counts[0]} to "
         cells = (str(seconds.size), f"{few}{counts[-1]}", str(experiment.repetitions))
         rows.append((name, *cells, number(seconds.mean(), 2), number(seconds.sum() / 60.0, 1)))
     made = ", ".join(f"{name} ({count:,})" for name, count in sorted(commits.items()))
     text = (
         f"Every search carries the commit of the code that made it: {made}. {_SINCE} {sentence()}"
-    )
+    ).strip()
+    if short:
+        text += (
+            " Wanted are 100 repetitions where a search takes under 2 s, and 50 where it takes "
+            f"under 10 s; fewer have: {', '.join(short)}."
+        )
     shown = {row[0] for row in rows}
     if absent := [name for name in ALL if name not in shown]:
         text += (
@@ -87,6 +94,8 @@ def costs(records: Records) -> Section:
         )
     return Section(COSTS, "What was run", text, [Table(head, rows)])
 
+
+_GOALS = ((2.0, 100), (10.0, 50))  # seconds of a search, repetitions
 
 _SINCE = (
     "Since the earlier ones calibrant draws the best value where a model sees noise, and refines "
