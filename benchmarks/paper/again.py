@@ -79,7 +79,8 @@ def sentence(path: Path = FOUND) -> str:
         parts.append(f"{name} {len(same)} of {len(found)}" + (f" ({kinds})" if kinds else ""))
     return (
         f"Drawn at random and run again with the code of {kept['commit']}, these came out the same "
-        f"to all digits kept, with BLAS kernels of one kind or the other: {'; '.join(parts)}."
+        "to all digits kept, with the BLAS kernels of one or the other of two machines: "
+        f"{'; '.join(parts)}."
     )
 
 

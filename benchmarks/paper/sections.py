@@ -98,8 +98,11 @@ def costs(records: Records) -> Section:
 _GOALS = ((2.0, 100), (10.0, 50))  # seconds of a search, repetitions
 
 _SINCE = (
-    "Since the earlier ones calibrant draws the best value where a model sees noise, and refines "
-    "the best point of a search that stagnates. Neither is in the paper, nor in these searches."
+    "Since then calibrant draws the best value where a model sees noise (6c06179), and refines the "
+    "best point of a search that stagnates (825f39c); neither is in the paper, nor in these "
+    "searches. A residual that is a table (of the online rule, isotonic or a Gaussian process) is "
+    "read another way at its knots, which differs in the last bit (a9c9442): a few searches go "
+    "elsewhere by it, by chance."
 )
 
 
