@@ -59,6 +59,13 @@ def test_stuck_searches_are_freed_as_often_as_the_pages_say():
     assert f"freed all {stuck} and lost none" in PROSE
     assert f"Algorithms 3 + 4 freed {freed} and lost {lost}" in PROSE
 
+    areas = r"By the area: \*\*(\w+)\*\*.*?, (-?[\d.]+ \([^)]*\)), p < 0.001"
+    word, difference = re.search(areas, verdicts).groups()
+    assert word == "Reproduced"
+    assert f"a difference of {difference}, p < 0.001" in PROSE
+    raw, literal = (row[4] for row in tables(verdicts)[0][:2])
+    assert f"{raw} → {literal}" in PROSE
+
     rows = tables(section(benchmark("forrester/README.md"), "Found within 25 evaluations"))[0]
     names = {
         "the paper's model": "the paper's",
@@ -73,6 +80,18 @@ def test_stuck_searches_are_freed_as_often_as_the_pages_say():
     }
     shown = tables(section(PAGE, "Stuck searches"))[0]
     assert all(found[name] == cells for name, *cells in shown)
+
+
+def test_theorem_1_is_judged_as_the_paper_page_says():
+    verdicts = section(benchmark("paper/README.md"), "theorem1: ")
+    (shares,) = re.search(r"infinite in (\d+ to \d+ %) of steps", verdicts).groups()
+    assert f"in {shares} of their steps the calibrated expectation" in PROSE
+    kinds, raw, calibrated = re.search(
+        r"of (\d+) kinds of search (\d+) break the bound before calibration and (\d+) after",
+        verdicts,
+    ).groups()
+    assert f"broken by {raw} of {kinds} kinds of search before calibration" in PROSE
+    assert calibrated == "0"
 
 
 def test_the_controls_are_those_of_the_calibrated_page():
@@ -122,6 +141,8 @@ def test_families_of_models_are_judged_as_their_page_says():
     said = re.sub(r"\s+", " ", section(benchmark("models/README.md"), "In short"))
     rows, times = re.search(r"in (\d+ of \d+) rows, ([\d.]+) times in the median", said).groups()
     assert f"better calibrated in {rows} cases, {times} times in the median" in PROSE
+    lower, higher = re.search(r"CRPS is lower in (\d+) of them and higher in (\d+)", said).groups()
+    assert f"their CRPS is higher in {higher} of them and lower in {lower}" in PROSE
     assert "lowered the regret in 0 of the rows and raised it in 2" in said
     assert "corrected): deep ensemble on branin, deep ensemble on hartmann-6;" in said
     (held,) = re.search(r"own 80 % intervals of deep ensembles (\d+)% held", said).groups()

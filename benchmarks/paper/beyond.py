@@ -34,11 +34,14 @@ def write_theorem(name: str, experiment: Experiment, runs: dict[str, Runs]) -> S
             for title, records in searches.items()
         ],
     }
-    said, kept = [], True
+    said, kept, unbounded, breaking = [], True, [], []
     for kind, found in kinds.items():
         broken = {"raw": 0, "calibrated": 0}
         for stream in found:
             seen = theorem.shares(stream)
+            if kind != "streams":
+                unbounded.append(seen.unbounded)
+                breaking += [stream.name] if np.any(seen.raw > seen.allowed) else []
             for which, share, error in zip(
                 broken, (seen.raw, seen.calibrated), seen.calibration, strict=True
             ):
@@ -49,13 +52,23 @@ def write_theorem(name: str, experiment: Experiment, runs: dict[str, Runs]) -> S
                 never = "" if which == "raw" else number(seen.unbounded, 2)
                 rows.append((stream.name, which, str(stream.y.size), *cells, number(error), never))
                 broken[which] += int(np.any(share > seen.allowed))
+            steps = round((1.0 - seen.unbounded) * stream.y.size)
+            cells = [number(one) if steps else "" for one in seen.finite]
+            rows.append((stream.name, "calibrated, finite only", str(steps), *cells, "", ""))
         kept &= broken["calibrated"] == 0
         said.append(
             f"of {len(found)} {kind} {broken['raw']} break the bound before calibration and "
             f"{broken['calibrated']} after"
         )
-    word = "Reproduced" if kept else "Not reproduced"
+    word = "Reproduced, but it says little about searches" if kept else "Not reproduced"
     conclusion = f"**{word}**: {'; '.join(said)}."
+    if unbounded:
+        few, many = (f"{100 * share:.0f}" for share in (min(unbounded), max(unbounded)))
+        conclusion += (
+            f" In searches the calibrated expectation is infinite in {few} to {many} % of steps, "
+            "and nothing exceeds that. Before calibration the bound is broken by: "
+            f"{' · '.join(breaking) or 'none'}."
+        )
     return Section(name, experiment.title, text_of(name), [Table(head, rows)], None, conclusion)
 
 

@@ -22,7 +22,8 @@ CLASSES = 10
 
 DEVIATIONS = f"""\
 The paper gives the six settings with their ranges, and the two data sets. The rest is our choice:
-- 10,000 training and 2,000 test pictures of each data set, not all of them: errors are higher.
+- 10,000 training and 2,000 test pictures of each data set, not all of them: errors are higher. The
+  data files that were used hold no more (`cifar10_10k_2k.npz`, `svhn_10k_2k.npz`).
 - Two 3×3 convolutions with as many channels as `conv_channels` says, each followed by ReLU and 2×2
   max-pooling; a fully connected layer of `fc_channels` units, ReLU, and the output layer.
 - Cross-entropy, SGD with momentum {MOMENTUM}; at step t the rate is learning_rate / (1 + decay·t);

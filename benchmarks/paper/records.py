@@ -42,6 +42,9 @@ class Records:
     def __contains__(self, repetition: Repetition) -> bool:
         return repetition.seed in self._known.get(repetition.setup, {})
 
+    def __iter__(self) -> Iterator[Repetition]:
+        return (Repetition(setup, seed) for setup, known in self._known.items() for seed in known)
+
     def __len__(self) -> int:
         return sum(map(len, self._known.values()))
 
@@ -52,8 +55,7 @@ class Records:
     def outside(self, wanted: Iterable[Repetition]) -> list[Repetition]:
         """Return those that are of no experiment any more."""
         kept = set(wanted)
-        known = (Repetition(setup, seed) for setup, by in self._known.items() for seed in by)
-        return [one for one in known if one not in kept]
+        return [one for one in self if one not in kept]
 
     def of(self, setup: Setup) -> dict[int, Record]:
         """Return the repetitions of a setup by their seeds."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,16 +29,28 @@ Record = dict[str, Any]
 MISSED = (0.6, 0.9)  # where the figure's three first points on the Forrester function are not
 
 
-@dataclass(frozen=True)
+@dataclass
 class Watching(Acquisition):
-    """An acquisition that also notes what was believed at each step."""
+    """An acquisition as the paper has it, which also notes what was believed at each step.
+
+    The paper's improvement is one on the best value seen. calibrant's is one on draws of it where a
+    model sees noise, as the paper's often does. So nothing drawn is read here, and the random
+    numbers that went into it are given back.
+    """
 
     acquisition: Acquisition
     beliefs: list[Belief] = field(default_factory=list)
+    numbers: Mapping[str, Any] = field(default_factory=dict)  # the generator as a step began
+
+    @property
+    def takes_shift(self) -> bool:  # type: ignore[override]
+        """Whether it can make use of a shift of forecasts."""
+        return self.acquisition.takes_shift
 
     def criterion(self, belief: Belief, rng: np.random.Generator, cube: Cube) -> Criterion:
-        self.beliefs.append(belief)
-        return self.acquisition.criterion(belief, rng, cube)
+        rng.bit_generator.state = self.numbers
+        self.beliefs.append(replace(belief, drawn=None))
+        return self.acquisition.criterion(self.beliefs[-1], rng, cube)
 
 
 def start(setup: Setup, seed: int) -> FloatArray:
@@ -69,6 +81,7 @@ def explore(setup: Setup, seed: int) -> Exploration:
     """Run one repetition."""
     goal = task(setup.task)
     watching = Watching(ACQUISITIONS[setup.acquisition])
+    rng = np.random.default_rng(seed)
     optimizer = Optimizer(
         goal.cube,
         model=MODELS[setup.model],
@@ -77,12 +90,13 @@ def explore(setup: Setup, seed: int) -> Exploration:
         acquisition=watching,
         n_startup_trials=setup.initial,  # the points that are told
         patience=None,  # the paper knows none
-        seed=seed,
+        seed=rng,
     )
     points = list(start(setup, seed))
     outcomes = []
     for step in range(setup.initial + setup.steps):
         if step >= setup.initial:
+            watching.numbers = rng.bit_generator.state
             points.append(optimizer.ask())
         outcomes.append(_evaluate(goal, points[step], seed))
         optimizer.tell(points[step], outcomes[-1])

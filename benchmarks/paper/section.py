@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.kit.statistics import estimate, paired_p
 from benchmarks.kit.words import interval, number, p_value
 from benchmarks.paper import metrics
-from benchmarks.paper.experiments import CALIBRATED, RAW, Block, Experiment
+from benchmarks.paper.experiments import RAW, Block, Experiment
 from benchmarks.paper.metrics import compare
 from benchmarks.paper.records import Runs
 
@@ -74,11 +74,6 @@ def summary(runs: Mapping[str, Runs], beside: str = RAW) -> Table:
 def present(experiment: Experiment, runs: Mapping[str, Runs]) -> list[Block]:
     """Return the blocks of an experiment that have been run."""
     return [block for block in experiment.blocks if block.title in runs]
-
-
-def count(part: Runs) -> int:
-    """Return how many repetitions both the raw and the calibrated search have."""
-    return min(len(part[RAW]), len(part[CALIBRATED]))
 
 
 def mean(

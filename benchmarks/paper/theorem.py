@@ -40,6 +40,7 @@ class Shares(NamedTuple):
     allowed: FloatArray  # what the theorem allows after so many steps
     calibration: FloatArray  # of the forecasts: largest |coverage − p|, raw and calibrated
     unbounded: float  # share of steps whose calibrated expectation is infinite
+    finite: FloatArray  # as calibrated, over the other steps alone; NaN where there are none
 
 
 def _median(forecast: Forecast) -> float:
@@ -91,12 +92,14 @@ def shares(stream: Stream) -> Shares:
         hits.append(forecast.cdf(y) <= learning.levels)
         learning = learning.observe(forecast, y)
     coverage = np.mean(hits, axis=0), learning.hits / learning.count
+    finite = [exceeded for exceeded, one in zip(calibrated, unbounded, strict=True) if not one]
     return Shares(
         np.mean(raw, axis=0),
         np.mean(calibrated, axis=0),
         1.0 / np.array(RATIOS) + learning.guarantee / stream.y.size,
         np.array([np.abs(found - learning.levels).max() for found in coverage]),
         float(np.mean(unbounded)),
+        np.mean(finite, axis=0) if finite else np.full(len(RATIOS), np.nan),
     )
 
 

@@ -80,9 +80,16 @@ def verdict(
 def both_verdicts(
     runs: Mapping[str, Runs], name: str = "Location and scale", others: Sequence[str] = (RAW,)
 ) -> str:
-    """Return the verdicts on the paper's algorithms to the letter, and on *calibrated*."""
-    literal, other = (verdict(runs, method, others) for method in (LITERAL, CALIBRATED))
-    return f"{LITERAL}: {literal} {name}: {other}"
+    """Return the verdicts on the paper's algorithms and on *calibrated*."""
+    literal = literal_of(runs)
+    said = [verdict(runs, method, others) for method in (literal, CALIBRATED)]
+    return f"{literal}: {said[0]} {name}: {said[1]}"
+
+
+def literal_of(runs: Mapping[str, Runs]) -> str:
+    """Return what the paper's algorithms are called here: their name, or that of a variant."""
+    labels = (label for part in runs.values() for label in part)
+    return next((label for label in labels if label.startswith(LITERAL)), LITERAL)
 
 
 def calibration_verdict(runs: Mapping[str, Runs]) -> str:
@@ -92,7 +99,7 @@ def calibration_verdict(runs: Mapping[str, Runs]) -> str:
     searches: pairs.
     """
     said = []
-    for method in (LITERAL, CALIBRATED, ISOTONIC, OURS):
+    for method in (literal_of(runs), CALIBRATED, ISOTONIC, OURS):
         found = calibration_changes(runs, method)
         if found and not _too_few(found):
             name = "Location and scale" if method == CALIBRATED else method

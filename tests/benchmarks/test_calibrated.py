@@ -128,7 +128,26 @@ def test_missed_goals_are_said(monkeypatch):
     monkeypatch.setattr(tables, "areas", stored(full))
     assert "as planned" in tables.progress()
     del full["raw", "suite"]["forrester", 3]
-    assert "as planned" in tables.progress()  # the goal of a task is 10
+    assert "**missed in 1 of 63** cells" in tables.progress()
+
+
+def test_what_rests_on_few_repetitions_says_so(monkeypatch):
+    few = {
+        (method, part): {(task, seed): 0.5 for task in run.PARTS[part] for seed in range(10)}
+        for method in METHODS
+        for part in ("suite", "held out")
+    }
+    monkeypatch.setattr(tables, "areas", stored(few))
+    assert "That rests on 10 repetitions of each task" in tables.verdict()
+
+
+def test_searches_of_unknown_code_are_counted(monkeypatch):
+    rows = [{"commit": "abc"}, {"commit": "abc-dirty"}, {}]
+    monkeypatch.setattr(tables, "load", lambda method: rows)
+    n = len(METHODS)
+    said = tables.provenance()
+    assert f"Of {3 * n} searches" in said
+    assert f"{n} carry no commit, and {n} that of a checkout with changes" in said
 
 
 def test_the_worst_tenth():

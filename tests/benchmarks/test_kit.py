@@ -130,9 +130,16 @@ def test_p_values_are_about_those_of_all_signs():
 
 def test_ties_are_no_evidence():
     assert statistics.paired_p([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]) == 1.0
-    few = statistics.paired_p([0.0] * 20 + [1.0, 1.5], [0.0] * 22)
-    assert few > 0.3  # without the ties, two of two would look better
-    assert statistics.paired_p([1.0, 0.0, 0.0, 0.0], [0.0] * 4) > 0.3
+    assert statistics.paired_p([0.0] * 20 + [1.0, 1.5], [0.0] * 22) == 0.5  # 2 of 4 assignments
+    assert statistics.paired_p([1.0] + [0.0] * 29, [0.0] * 30) == 1.0
+    assert statistics.paired_p([1.0, 0.0, 0.0, 0.0], [0.0] * 4) == 1.0
+
+
+def test_a_few_pairs_that_differ_are_tested_exactly_among_many_that_do_not():
+    differing = np.array([0.9, -0.1, 0.5, 0.7, -0.3, 1.1])
+    exact = wilcoxon(differing, method="exact").pvalue
+    many = np.concatenate([np.zeros(94), differing])
+    assert statistics.paired_p(many) == pytest.approx(exact)
 
 
 @pytest.mark.parametrize("count", [5, 7, 12])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from benchmarks.kit.words import number
 from benchmarks.paper import __main__ as command
-from benchmarks.paper import charts, experiments, sections, tasks, texts, theorem
+from benchmarks.paper import again, charts, experiments, sections, tasks, texts, theorem
 from benchmarks.paper.__main__ import app
 from benchmarks.paper.experiments import (
     CALIBRATED,
@@ -199,7 +199,8 @@ def test_what_was_run_is_on_the_page(small, tmp_path):
     (row,) = section.tables[0].rows
     assert row[:4] == ("benchmarks", "2", "1", "2")
     (stored,) = records.of(TINY).values()
-    assert str(stored["commit"]) in section.text
+    assert f"{stored['commit']} (2)" in section.text
+    assert "benchmarks (1 of 100)" in section.text  # repetitions that a quick search should have
     page = markdown([section])
     assert "## costs: What was run" in page
     assert "| costs" not in page  # it has no verdict
@@ -233,6 +234,67 @@ def test_where_no_search_is_stuck_nothing_can_be_freed():
     }
     section = sections._forrester("forrester", EXPERIMENTS["forrester"], {"part": found})
     assert section.verdict == "No verdict: of 2 uncalibrated searches none got stuck."
+
+
+def test_the_forrester_verdict_is_by_area_and_by_searches_freed(monkeypatch):
+    """Two of 20 are stuck and none is freed, but all others arrive earlier."""
+    monkeypatch.setattr(sections, "_snapshots", lambda *args: None)
+    late, early = [0.0] * 9 + [-6.02], [0.0] * 4 + [-6.02] * 6
+    raw = {seed: record(late, seed, -6.02) for seed in range(20)}
+    ours = {seed: record(early, seed, -6.02) for seed in range(20)}
+    for seed in (0, 1):
+        raw[seed] = ours[seed] = record([0.0] * 10, seed, -6.02)
+    found = {RAW: raw, LITERAL: ours, CALIBRATED: raw}
+    section = sections._forrester("forrester", EXPERIMENTS["forrester"], {"part": found})
+    literal, location = section.verdict.split(" Location and scale. ")
+    assert "By the area: **Reproduced**: ahead in part" in literal
+    assert "By the searches freed: **Not reproduced**: of 2 searches" in literal
+    assert "By the area: **Not reproduced**: no difference" in location
+
+
+def test_a_method_is_compared_on_all_that_both_have_run(tmp_path):
+    few = replace(TINY, recalibrator="isotonic")
+    blocks = (
+        Block("a", {RAW: TINY, CALIBRATED: replace(TINY, recalibrator="leader"), "few": few}),
+    )
+    stored = Records(tmp_path)
+    for seed in range(3):
+        for setup in list(blocks[0].rows.values())[: 3 if seed == 0 else 2]:
+            stored.add(search(replace(setup, steps=2), seed) | {"settings": setup.settings})
+    for pooled, counts in ((False, [3, 3, 1]), (True, [1, 1, 1])):
+        experiment = Experiment("x", blocks, pooled=pooled)
+        part = sections._runs(stored, experiment, (RAW, CALIBRATED))["a"]
+        assert [len(part[label]) for label in (RAW, CALIBRATED, "few")] == counts
+
+
+def test_only_the_papers_method_to_the_letter_has_its_name():
+    """Leave-one-out scores with refits through the online rule, at 19 levels and a rate of 0.05."""
+    for experiment in EXPERIMENTS.values():
+        for block in experiment.blocks:
+            for label, setup in block.rows.items():
+                if label == LITERAL:
+                    assert (setup.recalibrator, setup.calibration_set) == (
+                        "online",
+                        "leave-one-out",
+                    )
+
+
+def test_searches_run_again_are_counted_by_commit(tmp_path):
+    stored = Records(tmp_path)
+    stored.add(search(TINY, 0) | {"commit": "one"})
+    stored.add(search(TINY, 1) | {"commit": "two"})
+    changed = search(TINY, 2)
+    stored.add(changed | {"commit": "two", "outcomes": [0.0, *changed["outcomes"][1:]]})
+    searches = again.drawn(stored)
+    found = again.repeat(stored, searches, "first")
+    assert found["one"] == ["first"]
+    assert sorted(found["two"], key=str) == [None, "first"]
+    assert again.repeat(stored, searches, "second", found) == found  # of what was not the same
+    path = tmp_path / "again.json"
+    assert again.sentence(path) == ""
+    path.write_text(json.dumps({"commit": "three", "same": found}))
+    assert "code of three" in again.sentence(path)
+    assert "one 1 of 1 (1 first); two 1 of 2 (1 first)" in again.sentence(path)
 
 
 def test_snapshots_show_what_was_believed_at_some_steps():
@@ -334,6 +396,7 @@ def test_the_bound_of_theorem_1_holds_after_calibration_and_not_before():
         np.testing.assert_allclose(found.allowed, 1.0 / np.array(theorem.RATIOS) + 20.0 / 600.0)
         assert np.all(found.calibrated <= found.allowed), stream.name
         assert found.calibration[1] <= 20.0 / 600.0
+        np.testing.assert_allclose(found.finite * (1.0 - found.unbounded), found.calibrated)
         if stream.name == "std a tenth of the truth":
             assert np.all(found.raw[2:] > found.allowed[2:])
 

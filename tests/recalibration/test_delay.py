@@ -14,6 +14,7 @@ from calibrant import (
     Quantiles,
 )
 from calibrant.recalibration.guarantee import exact_rate, largest_surplus, overhang
+from calibrant.search.defaults import SHOWN
 
 FORECAST = Normal(0.0, 1.0)
 FAR = 60.0  # std: below or above every finite quantile
@@ -71,6 +72,7 @@ def worst_surplus(r, delay, adversary, steps, seed=0):
     [
         (1, 0.05),
         (9, 0.05),
+        (99, 0.02),  # as the intervals of a search
         pytest.param(9, 0.3, marks=pytest.mark.slow),
         pytest.param(19, 1.0, marks=pytest.mark.slow),
     ],
@@ -86,6 +88,13 @@ def test_the_guarantee_with_delay_is_nearly_reached(delay):
     r = OnlineRecalibrator(9, 0.05)
     assert r.guarantee_with_delay(delay) == pytest.approx(20.0 + 0.9 * delay)
     assert worst_surplus(r, delay, greedy, 600) > 0.85 * r.guarantee_with_delay(delay)
+
+
+@pytest.mark.parametrize(("delay", "bound"), [(0, 50.0), (3, 53.0), (15, 141.9)])
+def test_the_bound_of_a_searchs_intervals_with_workers(delay, bound):
+    """As the documents quote it: 1, 4 and 16 evaluations at a time."""
+    assert SHOWN.then.to_dict() == OnlineRecalibrator(99, 0.02).to_dict()
+    assert SHOWN.then.guarantee_with_delay(delay) == pytest.approx(bound, abs=0.05)
 
 
 def test_counting_on_todays_quantiles_breaks_the_promise():

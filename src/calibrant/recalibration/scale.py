@@ -58,7 +58,8 @@ class ScaleRecalibrator(ScoreRecalibrator):
             the evidence must reach 1/α.
         tolerance: scales of scores that count as right. Below 1 there is more room: leave-one-out
             scores come out small, as the model's hyper-parameters have seen the outcome left out.
-            With (1, 1) any error is corrected in the end.
+            An error within these bounds is never corrected, however many outcomes show it. With
+            (1, 1) any error is corrected in the end.
         scores: of past outcomes, in any order (state).
     """
 
@@ -186,6 +187,7 @@ def _normal_as_student() -> float:
     """Return the scale of the Student density that is closest to a standard normal.
 
     With it the estimate is consistent where scores are normal: E[(ν + 1) z² / (ν s² + z²)] = 1.
+    It is applied only beyond the tolerance; an error within it is never corrected, by design.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(64)
     square, weights = nodes**2, weights / weights.sum()
