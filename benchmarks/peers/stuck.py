@@ -30,7 +30,7 @@ from calibrant import CalibratedSampler
 from calibrant.core.words import percent
 from calibrant.models import RBF, Additive, GaussianProcess, Matern52, Rotation
 
-RESULTS = Path(__file__).parent / "results" / "stuck.jsonl"
+RESULTS = Path(__file__).parent / "stuck.jsonl"
 PAGE = Path(__file__).parent / "stuck.md"
 OURS = "calibrant"
 REPETITIONS = 10
@@ -152,7 +152,7 @@ Some searches of a tuning job stay where random search would have been better. H
 real ones that may be learned from, and {len(JUDGED)} that are held out; 30 evaluations, the first five the same for all. Regret is 0 at the
 lowest outcome known and 1 at what random search leaves on average ([units](units.json)); a search with more than 1 is *stuck*. Differences are
 paired by task and first points, p is Wilcoxon's, not corrected. `python -m benchmarks.peers.stuck` runs what is missing,
-`python -m benchmarks.peers.stuck page` rewrites this page; raw results: [stuck.jsonl](results/stuck.jsonl).
+`python -m benchmarks.peers.stuck page` rewrites this page; raw results: [stuck.jsonl](stuck.jsonl).
 
 ## Held-out tasks
 
