@@ -146,6 +146,16 @@ class Quantity:
         variances = (np.array(apart) / unit) ** 2 @ _WEIGHTS
         return np.asarray(unit * np.sqrt(self.weights @ variances))
 
+    def learned_share(self, X: FloatArray) -> FloatArray:
+        """Return which share of the noise, as a variance, was learned and not told, (m,)."""
+        if self.stds is None:
+            return np.ones(X.shape[0])
+        shares = []
+        for process in self.processes:
+            noise = process.noise_around(process.posterior(X).mean, X)
+            shares.append(process.parameters.noise / noise)
+        return np.asarray(self.weights @ np.array(shares))
+
     def _shares(self, count: int) -> list[tuple[FittedGP, int]]:
         """Return the processes that count, and how many of ``count`` values each contributes."""
         ends = np.round(count * np.cumsum(self.weights)).astype(int)
