@@ -49,6 +49,7 @@ from calibrant.studies.pricing import Pricing
 from calibrant.studies.randomness import Randomness
 from calibrant.studies.shown import ShownForecasts
 from calibrant.studies.space import Internal, Space, searchable
+from calibrant.studies.structure import keep
 from calibrant.studies.suggestions import signs, store
 
 _ATTEMPTS = 8  # at a point that no other worker has just taken
@@ -164,6 +165,7 @@ class CalibratedSampler(BaseSampler):
         self._check_reference(study)
         with self._lock:
             self._earlier.check(study)
+            keep(study, self._domain.structure)
             self._archive.update(study)
             return self._archive.search_space(self._search_space)
 
@@ -191,6 +193,7 @@ class CalibratedSampler(BaseSampler):
         if not (fixed := optuna_private.fixed_params(trial)):
             return
         with self._lock:
+            keep(study, self._domain.structure)
             self._archive.update(study)
             searched = self._archive.search_space(self._search_space)
             if searched and set(searched) <= set(fixed):
