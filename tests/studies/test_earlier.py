@@ -163,7 +163,7 @@ def test_orders_and_conditions_are_learned_from_as_well():
         return (
             abs(["s", "m", "l", "xl"].index(p["size"]) - 2)
             + p["steps"].index("c")
-            + (p["deep"] if "deep" in p else 2.0)
+            + p.get("deep", 2.0)
         )
 
     before = calibrant.minimize(loss, space, n_trials=20, seed=0)
