@@ -4,7 +4,7 @@ Two tables are generated and imitate chemistry; one is real, the diabetes data t
 ships. Rivals are what a user would take: random picks, Optuna's TPE with the row as a category, and
 the pool search of EDBO and the like: a Gaussian process on standardised descriptors (scikit-learn's,
 Matérn 5/2 with a lengthscale a descriptor, noise learned) and expected improvement over all rows.
-BayBE is run where it is installed.
+BayBE has a row as a label with descriptors, and is run where it is installed.
 """
 
 from __future__ import annotations
@@ -138,29 +138,26 @@ def pool_search(task: str, seed: int) -> dict[str, Any]:
 
 
 def baybe_rows(task: str, seed: int) -> dict[str, Any]:
+    """A row is a label with descriptors: as BayBE's users write a list of substances."""
     import pandas as pd
     from baybe import Campaign
-    from baybe.parameters import NumericalDiscreteParameter
-    from baybe.searchspace import SearchSpace
+    from baybe.parameters import CustomDiscreteParameter
     from baybe.targets import NumericalTarget
     from baybe.utils.random import set_random_seed
 
     set_random_seed(seed)
     columns, outcomes = tables()[task]
-    frame = pd.DataFrame(columns)
-    parameters = [
-        NumericalDiscreteParameter(n, sorted(set(v)), tolerance=0) for n, v in columns.items()
-    ]
-    space = SearchSpace.from_dataframe(frame, parameters)
-    campaign = Campaign(space, NumericalTarget("y", minimize=True).to_objective())
-    rows = first_rows(task, seed)
-    place = {tuple(values): i for i, values in enumerate(frame.itertuples(index=False, name=None))}
-    campaign.add_measurements(frame.iloc[rows].assign(y=outcomes[rows]))
-    while len(rows) < TRIALS:
+    labels = [f"row {row}" for row in range(len(outcomes))]
+    rows = CustomDiscreteParameter("row", pd.DataFrame(columns, index=labels))
+    campaign = Campaign(rows.to_searchspace(), NumericalTarget("y", minimize=True).to_objective())
+    chosen = first_rows(task, seed)
+    first = pd.DataFrame({"row": [labels[row] for row in chosen], "y": outcomes[chosen]})
+    campaign.add_measurements(first)
+    while len(chosen) < TRIALS:
         advice = campaign.recommend(1)
-        rows.append(place[tuple(advice[list(columns)].iloc[0])])
-        campaign.add_measurements(advice.assign(y=outcomes[rows[-1]]))
-    return _kept(task, rows)
+        chosen.append(labels.index(advice["row"].iloc[0]))
+        campaign.add_measurements(advice.assign(y=outcomes[chosen[-1]]))
+    return _kept(task, chosen)
 
 
 def _kept(task: str, rows: list[int]) -> dict[str, Any]:

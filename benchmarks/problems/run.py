@@ -15,12 +15,12 @@ from typing import Any
 
 from benchmarks.kit.lines import append, read_lines
 from benchmarks.kit.running import commit, run_missing
-from benchmarks.problems import candidates, constraints, costs, earlier, noise
+from benchmarks.problems import candidates, constraints, costs, earlier, noise, shapes
 from benchmarks.problems.kinds import REPETITIONS, Kind
 
 FOLDER = Path(__file__).parent / "results"
 KINDS: dict[str, Kind] = {
-    kind.KIND.name: kind.KIND for kind in (candidates, constraints, noise, costs, earlier)
+    kind.KIND.name: kind.KIND for kind in (candidates, constraints, noise, costs, shapes, earlier)
 }
 NEEDS = {  # modules
     "baybe": "baybe",

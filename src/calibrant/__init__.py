@@ -84,9 +84,12 @@ _HOMES = {
     "maximize": "studies",
     "minimize": "studies",
     "open_storage": "studies",
+    "ordered": "studies",
+    "permutation": "studies",
     "review_front": "studies",
     "set_cost": "studies",
     "set_std": "studies",
+    "when": "studies",
 }
 _MODULES = {
     "acquisition": "acquisition",
@@ -154,9 +157,12 @@ if TYPE_CHECKING:  # the same table for type checkers; a test holds the two toge
     from calibrant.studies import maximize as maximize
     from calibrant.studies import minimize as minimize
     from calibrant.studies import open_storage as open_storage
+    from calibrant.studies import ordered as ordered
+    from calibrant.studies import permutation as permutation
     from calibrant.studies import review_front as review_front
     from calibrant.studies import set_cost as set_cost
     from calibrant.studies import set_std as set_std
+    from calibrant.studies import when as when
 
 
 def __getattr__(name: str) -> Any:

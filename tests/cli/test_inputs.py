@@ -166,3 +166,41 @@ def test_tune_takes_earlier_studies():
     alone = runner.invoke(app, [*tune, "--rename", "a=c", "--", *PRINT, "{b}"])
     assert alone.exit_code != 0
     assert "--rename is about earlier studies" in alone.output
+
+
+SPACE = [
+    "-p", "booster=tree,linear", "-p", "size=s,m,l:ordered",
+    "-p", "steps=cut,fold,glue:permutation", "-p", "depth=2..12 if booster=tree",
+]  # fmt: skip
+# The number of arguments tells whether --depth came along.
+COUNT = [sys.executable, "-c", "import sys; print(len(sys.argv) + sys.argv[1].index('g'))"]
+
+
+def test_tune_takes_orders_permutations_and_conditions():
+    found = calibrant(
+        "tune", *SPACE, "--trials", "9", "--workers", "2", "--seed", "0", "--", *COUNT,
+        "{steps}", "{size}", "{booster}", "--depth", "{depth}",
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    assert "depth: an integer from 2 to 12, if booster=tree" in found.output
+    assert "steps: an order of cut, fold, glue" in found.output
+    for trial in trials():
+        assert ("depth" in trial.params) == (trial.params["booster"] == "tree")
+        options = 2 if "depth" in trial.params else 0
+        assert trial.value == 4 + options + trial.params["steps"].index("g")
+    shown = calibrant("recommend", "sqlite:///calibrant.db")
+    assert shown.exit_code == 0, shown.output
+
+
+def test_suggest_leaves_cells_of_parameters_empty_that_do_not_exist():
+    for _ in range(3):
+        found = calibrant("suggest", "data.csv", *SPACE, "-n", "4", "--seed", "0")
+        assert found.exit_code == 0, found.output
+        rows = table()
+        with open("data.csv", "w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0].keys())
+            writer.writeheader()
+            for row in rows:
+                assert bool(row["depth"]) == (row["booster"] == "tree")
+                writer.writerow({**row, "value": "smlg".index(row["size"]) + len(row["depth"])})
+    assert len(rows) == 12

@@ -121,10 +121,15 @@ def test_replicates_are_one_setting():
 
 
 def test_evaluations_count_the_more_the_more_there_are():
-    shares = _real_share(np.array([1, 2, 11, 1000]))
+    shares = _real_share(np.array([1, 2, 11, 1000]), np.ones(4))
     assert shares[0] == pytest.approx(0.3)
     assert np.all(np.diff(shares) > 0.0)
     assert shares[-1] > 0.99
+
+
+def test_luck_of_a_noise_that_was_told_is_not_taken_for_structure():
+    shares = _real_share(np.array([1, 1, 1]), np.array([1.0, 0.1, 0.0]))
+    np.testing.assert_allclose(shares, [0.3, 0.03, 0.0])
 
 
 def test_what_the_model_does_not_see_widens_draws_less_with_each_evaluation():

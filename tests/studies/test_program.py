@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.studies.program import Command, CommandFailed
+from calibrant.studies.program import Command, CommandFailed, given
 
 PYTHON = sys.executable
 
@@ -369,3 +369,13 @@ def test_a_watchdog_that_was_killed_stops_nothing():
     command._watchdog._dog.kill()
     command._watchdog._dog.wait()
     assert command.run({"x": 2}, 1) == 2.0
+
+
+def test_arguments_of_a_parameter_that_does_not_exist_are_left_out():
+    arguments = ["run", "-v", "--depth", "{depth}", "--rate={rate}", "{mode}", "--deep", "x{depth}"]
+    assert given(arguments, {"mode": "fast", "rate": 0.1}) == [
+        "run", "-v", "--rate=0.1", "fast", "--deep",
+    ]  # fmt: skip
+    assert given(arguments, {"mode": "fast", "depth": 3}) == [
+        "run", "-v", "--depth", "3", "fast", "--deep", "x3",
+    ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -96,11 +96,12 @@ def suggest(
             raise ValueError("There is nothing to choose: give parameters (-p) or --candidates.")
         space = ranges if listed is None else listed.distributions
         domain = domain_of(space, such_that, listed, parse_fixed(fix or [], space))
+        conditional = domain.structure.conditions.keys()
         columns = [*space] if listed is None else [NAME, *listed.columns]
         table = read_table(data) if data.exists() else Table([*columns, value, LOW, HIGH, "note"])
         if std is None and "std" in table.header and "std" not in space:
             std = "std"
-        study = study_of(table, space, value, maximize, str(data), std, listed)
+        study = study_of(table, space, value, maximize, str(data), std, listed, conditional)
         _print_so_far(study, table, value)
         waiting = len(study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)))
         if waiting >= n:
@@ -133,10 +134,12 @@ def study_of(
     path: str,
     std: str | None = None,
     candidates: Candidates | None = None,
+    conditional: Set[str] = frozenset(),
 ) -> Study:
     """Return the experiments of a table as a study: measured, failed, or still to be done.
 
-    Of candidates, only the name is read: their columns are known.
+    Of candidates, only the name is read: their columns are known. The cell of a ``conditional``
+    parameter may be empty: then it does not exist in that row.
     """
     needed = [*space] if candidates is None else [NAME]
     needed += [value] if std is None else [value, std]
@@ -147,13 +150,28 @@ def study_of(
             f"{', '.join(table.header)}."
         )
     trials = [
-        _trial(table, row, space, value, f"{path}, line {line}", std, candidates)
+        _trial(
+            table,
+            row,
+            _there(row, space, conditional),
+            value,
+            f"{path}, line {line}",
+            std,
+            candidates,
+        )
         for row, line in zip(table.rows, table.lines, strict=True)
     ]
     with quiet_optuna():
         study = optuna.create_study(direction="maximize" if maximize else "minimize")
         study.add_trials(trials)
     return study
+
+
+def _there(
+    row: Mapping[str, str], space: Mapping[str, BaseDistribution], conditional: Set[str]
+) -> dict[str, BaseDistribution]:
+    """Return the parameters that exist in a row."""
+    return {n: d for n, d in space.items() if n not in conditional or row.get(n, "").strip()}
 
 
 def _trial(

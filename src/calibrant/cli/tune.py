@@ -7,10 +7,9 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -47,8 +46,9 @@ from calibrant.studies.minimize import (
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.runner import Listener, both, evaluated
 from calibrant.studies.sharing import Plan, announce
-from calibrant.studies.space_text import describe, parse_parameter, parse_space
+from calibrant.studies.space_text import describe_all, parse_parameter, parse_space
 from calibrant.studies.storage import StorageLost, hidden
+from calibrant.studies.structure import Parameters
 
 _ALIKE = 5  # results that are all the same: then it is hardly the result that was read
 
@@ -252,7 +252,7 @@ def tune(
         }  # fmt: skip
         until = {"--trials": total if purse is None else trials, "--budget": budget}
         record_run(study, _command_line({**until, **options}, program), seed)
-        _print_space(space, listed)
+        _print_space(Parameters(space, domain.structure), listed)
         for doubt in doubts:
             say(f"Note: {doubt.message}", "yellow")
         if evaluated(study):
@@ -272,9 +272,8 @@ def tune(
         with others as stop_others, watched as publish, table as listener:
             listeners = both(both(_remarks(command, listener), publish), stop)
             interrupted = tune_command(
-                command, space, study, total, jobs, listeners, time_budget,
-                budget=purse, candidates=domain.candidates,
-            )  # fmt: skip
+                command, domain, study, total, jobs, listeners, time_budget, budget=purse
+            )
             if evaluated(study) < total:  # whatever ended this process ends the others
                 stop_others()
         if interrupted and not study.get_trials(states=(TrialState.COMPLETE,)):
@@ -387,23 +386,23 @@ def _ways_on(go_on: list[str], storage: str, study_name: str) -> list[tuple[str,
     return [(purpose, shlex.join(command)) for purpose, command in ways.items()]
 
 
-def _print_space(space: Mapping[str, BaseDistribution], listed: Candidates | None = None) -> None:
+def _print_space(space: Parameters, listed: Candidates | None = None) -> None:
     """Print how the parameters were understood."""
     if listed is not None:
         say(f"{count(len(listed), 'candidate')}, modelled by {', '.join(space)}")
         return
-    for name, distribution in space.items():
-        say(f"  {name}: {describe(distribution)}")
+    for name, words in describe_all(space).items():
+        say(f"  {name}: {words}")
 
 
-def _parse_parameters(texts: list[str]) -> Iterator[tuple[str, BaseDistribution]]:
+def _parse_parameters(texts: list[str]) -> Iterator[tuple[str, Any]]:
     seen: set[str] = set()
     for text in texts:
-        name, distribution = parse_parameter(text)
+        name, values = parse_parameter(text)
         if name in seen:
             raise ValueError(f"The parameter `{name}` is given twice.")
         seen.add(name)
-        yield name, distribution
+        yield name, values
 
 
 def finish(study: Study, report: Path | None, title: str) -> None:

@@ -29,6 +29,7 @@ from calibrant.studies.runner import evaluated, quiet_optuna
 from calibrant.studies.sampler import CalibratedSampler
 from calibrant.studies.sharing import Plan, plan_of
 from calibrant.studies.storage import StorageLost, hidden, open_storage
+from calibrant.studies.structure import Parameters, structure_of
 from calibrant.studies.watchdog import Watchdog
 
 _FROM_ENVIRONMENT = "-"  # in place of a storage whose password others would see
@@ -77,9 +78,10 @@ def worker(
         listed = None
         if plan.candidates is not None:
             listed = read_candidates(Path(plan.candidates[0]), plan.candidates[1], plan.space)
-        domain = domain_of(plan.space, plan.such_that, listed, plan.fixed)
+        space = Parameters(plan.space, structure_of(study))
+        domain = domain_of(space, plan.such_that, listed, plan.fixed)
         study.sampler = CalibratedSampler(
-            search_space=plan.space,
+            search_space=space,
             min_feasible=plan.min_feasible,
             such_that=domain.constraints,
             candidates=domain.candidates,
@@ -105,9 +107,8 @@ def worker(
         console.print(f"Joined {study_name} in {hidden(url)}, with {done} of {total} evaluations.")
         with live_table(study, total, console, jobs, budget) as listener:
             interrupted = tune_command(
-                command, plan.space, study, total, jobs, listener, handing_back=True,
-                budget=budget, candidates=domain.candidates,
-            )  # fmt: skip
+                command, domain, study, total, jobs, listener, handing_back=True, budget=budget
+            )
     except StorageLost as error:
         fail(f"{error} {save(error)}")
     except (ValueError, TypeError, OSError, CommandFailed) as error:

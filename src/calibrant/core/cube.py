@@ -38,6 +38,21 @@ class Design(StrEnum):
     RANDOM = "random"
 
 
+class Order(int):
+    """A coordinate whose labels are all orders of some items: some are more alike than others."""
+
+    items: int
+
+    def __new__(cls, column: int, items: int) -> Order:
+        """Return the number of the coordinate, which knows how many items are ordered there."""
+        made = super().__new__(cls, column)
+        made.items = items
+        return made
+
+    def __reduce__(self) -> tuple[type[Order], tuple[int, int]]:
+        return Order, (int(self), self.items)
+
+
 @dataclass(frozen=True)
 class Axis:
     """One coordinate of the cube.
@@ -47,11 +62,14 @@ class Axis:
         categorical: whether the values are labels, without an order.
         rounding: a function that returns the nearest allowed coordinate, for axes with too many
             values to list; the search treats such an axis as continuous and rounds its result.
+        items: where the values are all orders of some items, as ``itertools.permutations`` counts
+            them: how many items. They are labels as well.
     """
 
     values: tuple[float, ...] = ()
     categorical: bool = False
     rounding: Callable[[FloatArray], FloatArray] | None = None
+    items: int = 0
 
     def __post_init__(self) -> None:
         values = validate.as_floats("values", self.values)
@@ -110,8 +128,12 @@ class Cube:
 
     @cached_property
     def categorical(self) -> tuple[int, ...]:
-        """The coordinates that are labels."""
-        return tuple(i for i, axis in enumerate(self.axes) if axis.categorical)
+        """The coordinates that are labels, and those of them that are orders as such."""
+        return tuple(
+            Order(i, axis.items) if axis.items else i
+            for i, axis in enumerate(self.axes)
+            if axis.categorical
+        )
 
     @cached_property
     def size(self) -> float:

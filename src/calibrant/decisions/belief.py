@@ -44,6 +44,7 @@ from calibrant.search.training import prepare
 from calibrant.studies.archive import Archive
 from calibrant.studies.space import Space
 from calibrant.studies.space_text import describe
+from calibrant.studies.structure import NOTHING, Structure
 from calibrant.studies.suggestions import signs
 
 NOISY = "calibrant:noisy"  # user attribute of a study: whether evaluations vary, where it is known
@@ -146,6 +147,16 @@ class Quantity:
         variances = (np.array(apart) / unit) ** 2 @ _WEIGHTS
         return np.asarray(unit * np.sqrt(self.weights @ variances))
 
+    def learned_share(self, X: FloatArray) -> FloatArray:
+        """Return which share of the noise, as a variance, was learned and not told, (m,)."""
+        if self.stds is None:
+            return np.ones(X.shape[0])
+        shares = []
+        for process in self.processes:
+            noise = process.noise_around(process.posterior(X).mean, X)
+            shares.append(process.parameters.noise / noise)
+        return np.asarray(self.weights @ np.array(shares))
+
     def _shares(self, count: int) -> list[tuple[FittedGP, int]]:
         """Return the processes that count, and how many of ``count`` values each contributes."""
         ends = np.round(count * np.cumsum(self.weights)).astype(int)
@@ -245,13 +256,17 @@ class StudyBelief:
         return self.space.row(existing)
 
 
-def believe(study: Study) -> StudyBelief:
+def believe(study: Study, structure: Structure | None = None) -> StudyBelief:
     """Return what the finished trials of a study make one believe.
+
+    Args:
+        study: an Optuna study, of any sampler.
+        structure: what is known of its parameters beyond their values, if not what is kept with it.
 
     Raises:
         ValueError: where no trial has finished with a finite value, or there is nothing to choose.
     """
-    archive, flip = Archive(), signs(study)
+    archive, flip = Archive(declared=structure or NOTHING), signs(study)
     archive.update(study)
     if not any(record.values is not None for record in archive.records.values()):
         raise ValueError(

@@ -36,8 +36,9 @@ _DRAWS = 2000
 _SEED = 0  # the same study gets the same answer
 
 # What the model takes for noise is partly structure that it cannot see: three tenths of it count
-# when a setting is chosen, and more of it where evaluations agree on it. Without that, the best
-# evaluation is now and then left for a setting that is far worse (benchmarks/decisions).
+# when a setting is chosen, and more of it where evaluations agree on it; of noise that was told,
+# nothing does. Without that, the best evaluation is now and then left for a setting that is far
+# worse (benchmarks/decisions).
 _STRUCTURE = 0.3
 # How uncertain that leaves a setting, in variances of the noise of its evaluations. Without it,
 # 80 % intervals held too rarely on the tasks to choose by (benchmarks/decisions/choosing.py). The
@@ -106,7 +107,8 @@ def _single(
     means, noise = expected.mean(), quantity.noise(settings.X[kept])
     by, exact, why = _basis(belief, settings, observed, noise, noisy)
     times = np.array([settings.rows[i].size for i in kept])
-    structure = np.ones(times.size) if by == "observation" else _real_share(times)
+    learned = quantity.learned_share(settings.X[kept])
+    structure = np.ones(times.size) if by == "observation" else _real_share(times, learned)
     score = (1.0 - structure) * means + structure * observed
     serious = np.argsort(score, kind="stable")[:_SERIOUS]
     draws = _draws(quantity, settings.X[kept[serious]], observed[serious] if exact else None)
@@ -191,12 +193,17 @@ def _draws(quantity: Quantity, X: FloatArray, exact: FloatArray | None) -> Float
     return quantity.draws(X, _DRAWS, np.random.default_rng(_SEED))
 
 
-def _real_share(times: NDArray[np.intp]) -> FloatArray:
-    """Return how much of what evaluations differ by from the model is real, by their number.
+def _real_share(times: NDArray[np.intp], learned: FloatArray) -> FloatArray:
+    """Return how much of what evaluations differ by from the model is real.
 
     Noise averages out over evaluations of a setting; structure that the model does not see stays.
+
+    Args:
+        times: evaluations of each setting.
+        learned: which share of their noise was learned: what was told is noise, all of it.
     """
-    return np.asarray(_STRUCTURE * times / (_STRUCTURE * times + 1.0 - _STRUCTURE))
+    structure = _STRUCTURE * learned
+    return np.asarray(structure * times / (structure * times + 1.0 - structure))
 
 
 def _with_unseen(draws: FloatArray, noise: FloatArray, times: NDArray[np.intp]) -> FloatArray:

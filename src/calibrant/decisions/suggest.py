@@ -29,6 +29,7 @@ from calibrant.studies.domain import Domain, domain_of
 from calibrant.studies.shown import COVERAGE
 from calibrant.studies.space import Internal, Space, searchable
 from calibrant.studies.space_text import parse_space
+from calibrant.studies.structure import Parameters
 
 _SPREAD = 320  # candidates over the whole space
 _AROUND = 40  # candidates around each of the best settings, near and a little further
@@ -103,25 +104,27 @@ def suggest(
     """
     validate.at_least("n", n, 1)
     rng = np.random.default_rng(seed)
-    archive = Archive()
-    archive.update(study)
     listed = None if candidates is None else as_candidates(candidates, space)
-    declared = parse_space(space) if space and listed is None else {}
-    declared = declared if listed is None else listed.distributions
+    declared = parse_space(space) if space and listed is None else Parameters({})
+    if listed is not None:
+        declared = Parameters(listed.distributions, listed.structure)
+    archive = Archive(declared=declared.structure)
+    archive.update(study)
     distributions = archive.search_space(searchable(declared))
     if not distributions:
         raise ValueError(
             "A suggestion needs parameters to choose, but none is known: pass `space`, or evaluate "
             "a setting first."
         )
-    domain = domain_of({**distributions, **declared}, such_that, listed, fixed)
+    every = Parameters({**distributions, **declared}, archive.structure)
+    domain = domain_of(every, such_that, listed, fixed)
     known = sum(record.values is not None for record in archive.records.values())
     running = running_points(study, but=-1)
     if known < N_STARTUP_TRIALS:
         seen = [record.params for record in archive.records.values()]
         seen += [params for _, params in running]
         return _first(archive.space(distributions), domain, seen, n, rng, list(space or ()))
-    belief = believe(study)
+    belief = believe(study, declared.structure)
     rows = [belief.space.row(params) for _, params in running]
     return _batch(belief, domain, np.array(rows).reshape(-1, belief.cube.dim), n, rng)
 

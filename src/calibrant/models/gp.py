@@ -176,7 +176,7 @@ class GaussianProcess:
         if self.noise is None and stds is None:
             return None
         own = 0.0 if stds is None else filled(stds)
-        return in_model_units(np.hypot(self.noise or 0.0, own), outputs.slope(y))
+        return in_model_units(np.hypot(self.noise or 0.0, own), outputs, y)
 
     def _variances(
         self,
@@ -426,7 +426,7 @@ class FittedGP:
             return np.full(v.shape, self.parameters.noise)
         own = self.own_noise(X)
         std = np.hypot(self.model.noise or 0.0, own.reshape(own.shape + (1,) * (v.ndim - 1)))
-        known = in_model_units(std, self.outputs.slope(self.outputs.inverse(v)))
+        known = in_model_units(std, self.outputs, self.outputs.inverse(v))
         return known if self.model.noise is not None else self.parameters.noise + known
 
     def own_noise(self, X: FloatArray | None = None) -> FloatArray:

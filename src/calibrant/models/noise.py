@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike
 
 from calibrant.core import validate
 from calibrant.core.typing import FloatArray
+from calibrant.forecasts.output_maps.power import MonotoneMap
 
 LEAST = 1e-10  # variance in the model's units; given noise of 0 is taken as this
 _SHARPNESS = 8  # power of correlations: noise is taken from the closest outcomes, not from all
 _NONE = 1e-3  # of the middle std: what is less noisy, or not at all, counts as this
+_STRAIGHT = 1e-3  # in the model's units, in which outcomes have a std of 1
 _ELSEWHERE = 1e-3  # weight of outcomes that are far away, where none is near
 
 
@@ -59,7 +61,17 @@ def nearby(stds: FloatArray, correlations: FloatArray) -> FloatArray:
     return np.asarray(np.exp(weights @ logs / weights.sum(axis=1)))
 
 
-def in_model_units(std: FloatArray | float, slope: FloatArray) -> FloatArray:
-    """Return variances of given noise where the output map has some slopes."""
+def in_model_units(std: FloatArray | float, outputs: MonotoneMap, y: FloatArray) -> FloatArray:
+    """Return variances of given noise around outcomes y, in the units of a model.
+
+    It is half of what the map makes of ``y − std`` to ``y + std``. The slope at y would not do: an
+    outcome that is low by luck lies where a bent map is steep, so that it would count for less than
+    one that is high by luck, and all noisy places would seem worse than they are.
+    """
+    tangent = std * outputs.slope(y)
+    with np.errstate(over="ignore"):  # beyond the largest number a map goes no further
+        chord = 0.5 * (outputs(y + std) - outputs(y - std))
+    # Of less, a difference would lose its digits; a map is straight over so little.
+    half = np.where(tangent < _STRAIGHT, tangent, chord)
     # At least so much that K can be factored, at most so much that its square is finite.
-    return np.asarray(np.maximum(np.minimum(std * slope, 1e50) ** 2, LEAST))
+    return np.asarray(np.maximum(np.minimum(half, 1e50) ** 2, LEAST))

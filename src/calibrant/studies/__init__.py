@@ -15,6 +15,7 @@ from calibrant.studies.minimize import maximize, minimize
 from calibrant.studies.review import Review, review
 from calibrant.studies.sampler import CalibratedSampler
 from calibrant.studies.storage import StorageLost, open_storage
+from calibrant.studies.structure import ordered, permutation, when
 
 __all__ = [
     "Budget",
@@ -27,8 +28,11 @@ __all__ = [
     "maximize",
     "minimize",
     "open_storage",
+    "ordered",
+    "permutation",
     "review",
     "review_front",
     "set_cost",
     "set_std",
+    "when",
 ]

@@ -24,8 +24,16 @@ from calibrant.search.history import History
 from calibrant.studies import optuna_private
 from calibrant.studies.records import Record as Record
 from calibrant.studies.records import ended, internal_params, moment, read
-from calibrant.studies.space import Internal, Space, conditions, searchable
+from calibrant.studies.space import (
+    Internal,
+    Space,
+    conditions,
+    declared_conditions,
+    parents_first,
+    searchable,
+)
 from calibrant.studies.steady import BEAT, was_given_up
+from calibrant.studies.structure import NOTHING, Structure, structure_of
 from calibrant.studies.suggestions import signs, suggested
 
 _RECENT = 5  # trials without a parameter after which it is given up
@@ -83,6 +91,8 @@ class Archive:
 
     records: dict[int, Record] = field(default_factory=dict)
     longest: float | None = None  # seconds of the longest evaluation; None before one has ended
+    declared: Structure = NOTHING  # of parameters, if not what is kept with the study
+    structure: Structure = NOTHING  # what is known of parameters beyond their values
     _kept_in: tuple[BaseStorage, int] | None = None
     _slips: frozenset[int] = frozenset()
     _earlier: frozenset[int] = frozenset()  # numbers of trials that had finished before
@@ -103,7 +113,8 @@ class Archive:
         """
         trials = optuna_private.every_trial(study) if trials is None else trials
         if not self._is_of(study, trials):
-            vars(self).update(vars(Archive()))
+            vars(self).update(vars(Archive(declared=self.declared)))
+            self.structure = self.declared or structure_of(study)
             self._kept_in = optuna_private.storage_of(study)
             self._slips = _slips(optuna_private.user_attributes(study))
             self._earlier = frozenset(t.number for t in trials if t.state.is_finished())
@@ -183,10 +194,13 @@ class Archive:
 
     def space(self, distributions: Mapping[str, BaseDistribution]) -> Space:
         """Return the cube of some parameters, with what trials tell about which exist when."""
-        if all(distributions.keys() <= names for names in self._together):
-            return Space(distributions)  # all of them exist always
+        declared = declared_conditions(self.structure, distributions)
+        always = distributions.keys() - declared.keys()
+        if all(always <= names for names in self._together):
+            return Space(distributions, declared, structure=self.structure)
         seen = self._seen()
-        return Space(distributions, conditions(distributions, seen), seen)
+        every = {**conditions(distributions, seen), **declared}
+        return Space(distributions, parents_first(every), seen, self.structure)
 
     def _seen(self) -> list[dict[str, float]]:
         """Return parameters that went together; a trial may have ended before it asked for any."""

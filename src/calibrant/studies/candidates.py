@@ -25,6 +25,7 @@ from calibrant.core.typing import FloatArray
 from calibrant.studies.optuna_private import contains
 from calibrant.studies.space import Space
 from calibrant.studies.space_text import describe, parse_space
+from calibrant.studies.structure import NOTHING, Parameters, Structure
 
 NAME = "name"  # the column of names, and what an objective finds them under
 CANDIDATE = "candidate"  # user attribute of a trial: the name of its candidate
@@ -47,6 +48,12 @@ class Candidates:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_places", {key: i for i, key in enumerate(self._keys)})
+
+    @property
+    def structure(self) -> Structure:
+        """What is known of the columns beyond their values."""
+        known = self.distributions
+        return known.structure if isinstance(known, Parameters) else NOTHING
 
     def __len__(self) -> int:
         return len(self.names)
@@ -242,7 +249,13 @@ def _distributions(
         for column, one in every.items()
         if not isinstance(one, CategoricalDistribution) or len(one.choices) < count or count == 1
     }
-    return telling or every
+    known = given.structure if isinstance(given, Parameters) else NOTHING
+    if known.conditions:
+        raise ValueError(
+            f"Candidates have all their columns, but `{next(iter(known.conditions))}` has a "
+            "condition: leave that out."
+        )
+    return Parameters(telling or every, known)
 
 
 def _check_inside(column: str, values: Sequence[Any], distribution: BaseDistribution) -> None:

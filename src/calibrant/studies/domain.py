@@ -20,8 +20,15 @@ from calibrant.core.rule import NothingToTry, Rule, first_point
 from calibrant.core.typing import FloatArray
 from calibrant.studies.candidates import Candidates, as_candidates
 from calibrant.studies.optuna_private import contains
-from calibrant.studies.space import Coordinate, Internal, Space, searchable
+from calibrant.studies.space import (
+    Coordinate,
+    Internal,
+    Space,
+    declared_conditions,
+    searchable,
+)
 from calibrant.studies.space_text import describe, parse_space
+from calibrant.studies.structure import NOTHING, Structure
 from calibrant.studies.such_that import Constraint, Linear, parse_constraints
 
 
@@ -34,12 +41,14 @@ class Domain:
         candidates: the only settings there are, if they are a list.
         fixed: parameters that are given rather than chosen.
         distributions: all parameters that are known beforehand, those with a single value included.
+        structure: what is known of them beyond their values.
     """
 
     constraints: tuple[Constraint, ...] = ()
     candidates: Candidates | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
     distributions: Mapping[str, BaseDistribution] = field(default_factory=dict)
+    structure: Structure = NOTHING
     _last: tuple[Any, Cube] | None = field(default=None, init=False, repr=False, compare=False)
     _rows: tuple[Any, dict[bytes, int]] | None = field(
         default=None, init=False, repr=False, compare=False
@@ -124,7 +133,7 @@ class Domain:
         self, space: Space, settled: Mapping[str, Any], given: Internal, x: FloatArray
     ) -> bool:
         values = {**space.internal(x), **given}
-        setting = {**settled, **space.external(space.existing(values))}
+        setting = self.structure.decoded({**settled, **space.external(space.existing(values))})
         return all(constraint.holds(setting) for constraint in self.constraints)
 
 
@@ -148,10 +157,13 @@ def domain_of(
             left to try.
     """
     listed = None if candidates is None else as_candidates(candidates, space)
+    structure = NOTHING
     if listed is not None:
         distributions = listed.distributions
+        structure = listed.structure
     elif space:
-        distributions = parse_space(space)
+        distributions = parameters = parse_space(space)
+        structure = parameters.structure
     elif such_that or fixed:
         raise ValueError(
             "Constraints and given values are about parameters: say which there are "
@@ -169,7 +181,7 @@ def domain_of(
             words = " and ".join(f"`{constraint.words}`" for constraint in constraints)
             raise NothingToTry(f"None of the {len(listed)} candidates keeps to {words}.")
         listed = listed.only(kept)
-    domain = Domain(constraints, listed, given, distributions)
+    domain = Domain(constraints, listed, given, distributions, structure)
     _check(domain)
     return domain
 
@@ -178,7 +190,8 @@ def _check(domain: Domain) -> None:
     """Raise if nothing may be tried."""
     if not (domain.constraints or domain.fixed) or not searchable(domain.distributions):
         return
-    space = Space(domain.distributions)
+    declared = declared_conditions(domain.structure, domain.distributions)
+    space = Space(domain.distributions, declared, structure=domain.structure)
     cube = domain.cube(space, space.to_internal(domain.fixed))
     if cube.rule is None:
         return

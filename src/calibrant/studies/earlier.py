@@ -18,6 +18,7 @@ from calibrant.models.informed import informed
 from calibrant.models.protocol import Model
 from calibrant.search.earlier import Lesson, learn
 from calibrant.search.history import History
+from calibrant.studies import optuna_private
 from calibrant.studies.archive import Archive
 from calibrant.studies.records import Record
 from calibrant.studies.space import Space, searchable
@@ -71,6 +72,7 @@ class EarlierStudies:
     _archives: list[Archive] = field(default_factory=list)  # as they were when first used
     _known: tuple[Mapping[str, BaseDistribution], tuple[Lesson, ...]] | None = None
     _informed: tuple[Model, tuple[Lesson, ...], Model] | None = None
+    _checked: Any = None  # the study that was found fit to learn from them
 
     @classmethod
     def of(cls, earlier: Any) -> EarlierStudies:
@@ -101,7 +103,7 @@ class EarlierStudies:
             ValueError: for a study of several objectives, for one that is its own earlier study, or
                 has their trials already, and where no parameter is shared.
         """
-        if not self.studies:
+        if not self.studies or self._checked == optuna_private.storage_of(study):
             return
         if len(study.directions) > 1:
             raise ValueError(
@@ -121,6 +123,7 @@ class EarlierStudies:
             before = archive.search_space()
             if declared and before:
                 _names(one, before, list(searchable(declared)))
+        self._checked = optuna_private.storage_of(study)  # once: a suggestion reads no old trials
 
     def lessons(self, space: Space) -> tuple[Lesson, ...]:
         """Return what the earlier studies teach about a space, of those that teach anything."""
@@ -161,7 +164,8 @@ class EarlierStudies:
             {
                 names[old]: space.distributions[names[old]] if old in shared else distribution
                 for old, distribution in before.items()
-            }
+            },
+            structure=space.structure,
         )
         history = _history(archive, before, names, joint)
         places = {new: column for column, new in enumerate(space.coordinates)}

@@ -38,6 +38,7 @@ from calibrant.studies.sampler import CalibratedSampler
 from calibrant.studies.sharing import hand_back, wait_for_others
 from calibrant.studies.space_text import describe, parse_space
 from calibrant.studies.storage import open_storage
+from calibrant.studies.structure import NOTHING, Parameters, Structure, keep
 
 N_TRIALS = 50
 MOST_TRIALS = 10_000  # of a study with a budget, which ends it
@@ -84,7 +85,9 @@ def minimize(
             number is known, it may be a number and its standard deviation: ``return loss, 0.02``.
             The dict may hold both that and what the evaluation has cost: ``{"std": …, "cost": …}``.
         space: by name, a range ``(low, high)``, choices ``[…]``, text such as ``"1e-5..1e-1:log"``,
-            or an Optuna distribution.
+            or an Optuna distribution; also :func:`~calibrant.ordered` choices, a
+            :func:`~calibrant.permutation`, and values that exist only :func:`~calibrant.when`
+            others have some value.
         n_trials: the total number of evaluations, including those already in the study; by default
             50 or, with a budget, as many as that allows.
         storage: an Optuna storage, or its URL (``"sqlite:///study.db"``). With it the study can be
@@ -127,7 +130,7 @@ def minimize(
     if candidates is None:
         space = parse_space(space or {})
     domain = domain_of(space, such_that, candidates, fixed)
-    distributions, listed = domain.distributions, domain.candidates
+    distributions = domain.distributions
     if direction not in ("minimize", "maximize"):
         raise ValueError(
             f'`direction` must be "minimize" or "maximize", but got direction={direction!r}.'
@@ -148,7 +151,7 @@ def minimize(
     total = total if repeats else at_most(total, study, domain)
 
     def evaluate(trial: Trial) -> float:
-        params = setting_of(trial, distributions, listed)
+        params = domain.structure.decoded(setting_of(trial, domain))
         with nullcontext() if purse is None else purse.spending(trial, params):
             rest = without_measured(trial, objective(params), known_limits)
         value: float = value_within(trial, rest, known_limits)
@@ -191,7 +194,7 @@ def maximize(
 
 def tune_command(
     command: Command,
-    distributions: Mapping[str, BaseDistribution],
+    domain: Domain,
     study: Study,
     n_trials: int,
     n_jobs: int = 1,
@@ -199,21 +202,20 @@ def tune_command(
     time_budget: float | None = None,
     handing_back: bool = False,
     budget: Budget | None = None,
-    candidates: Candidates | None = None,
 ) -> bool:
     """Tune a program until the study has ``n_trials`` evaluations, or until Ctrl-C.
 
     Programs running at Ctrl-C are killed, and their trials are marked as interrupted, because they
     say nothing about their parameters. With ``handing_back`` they are queued for other workers.
-    With ``candidates``, the program is given their columns and names.
+    Of candidates, the program is given their columns and names.
 
     Returns:
         Whether the run was interrupted.
     """
-    command.check(list(distributions), n_jobs, placeholders(candidates))
+    command.check(list(domain.distributions), n_jobs, placeholders(domain.candidates))
 
     def evaluate(trial: Trial) -> float:
-        params = setting_of(trial, distributions, candidates)
+        params = setting_of(trial, domain)
         try:
             with nullcontext() if budget is None else budget.spending(trial, params):
                 reading = command.reading(params, trial.number)
@@ -300,7 +302,7 @@ def open_study(
             "that instead, as in CalibratedSampler(earlier=[study])."
         )
     sampler = sampler or CalibratedSampler(
-        search_space=distributions,
+        search_space=Parameters(distributions, domain.structure),
         such_that=domain.constraints,
         candidates=domain.candidates,
         fixed=domain.fixed,
@@ -327,6 +329,7 @@ def open_study(
             "another name."
         )
     _check_kinds(study, distributions)
+    keep(study, domain.structure)
     EarlierStudies.of(earlier).check(study, distributions)
     return study
 
@@ -357,19 +360,24 @@ def _check_kinds(study: Study, distributions: Mapping[str, BaseDistribution]) ->
                 ) from None
 
 
-def setting_of(
-    trial: Trial, distributions: Mapping[str, BaseDistribution], candidates: Candidates | None
+def setting_of(trial: Trial, domain: Domain) -> dict[str, Any]:
+    """Return the parameters of a trial, or the row of the candidate that they are of."""
+    params = suggest(trial, domain.distributions, domain.structure)
+    listed = domain.candidates
+    return params if listed is None else listed.row(listed.place(params))
+
+
+def suggest(
+    trial: Trial,
+    distributions: Mapping[str, BaseDistribution],
+    structure: Structure = NOTHING,
 ) -> dict[str, Any]:
-    """Return what an objective is given: the parameters of a trial, or the row that they are of."""
-    params = suggest(trial, distributions)
-    return params if candidates is None else candidates.row(candidates.place(params))
-
-
-def suggest(trial: Trial, distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:
-    """Return the parameters of a trial."""
+    """Return the parameters of a trial, without those that do not exist in it."""
     params: dict[str, Any] = {}
-    for name, dist in distributions.items():
-        match dist:
+    for name in structure.parents_first(list(distributions)):
+        if not structure.exists(name, params):
+            continue
+        match dist := distributions[name]:
             case FloatDistribution():
                 params[name] = trial.suggest_float(
                     name, dist.low, dist.high, step=dist.step, log=dist.log
@@ -380,7 +388,7 @@ def suggest(trial: Trial, distributions: Mapping[str, BaseDistribution]) -> dict
                 )
             case CategoricalDistribution():
                 params[name] = trial.suggest_categorical(name, dist.choices)
-    return params
+    return {name: params[name] for name in distributions if name in params}
 
 
 def _purse(budget: float | str | Budget | None, cost: CostFunction | None) -> Budget | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -35,7 +36,7 @@ class Pricing:
         if self.budget.cost is not None:
             if self._prices is None:  # a function does not change
                 X = space.cube.spread(_ASKED, np.random.default_rng(0))
-                settings = (space.external(space.internal(x)) for x in X)
+                settings = (_setting(space, x) for x in X)
                 prices = np.array([self.budget.of(setting) for setting in settings])
                 self._prices = Prices.learned(X, prices, space.cube)
             return
@@ -57,7 +58,7 @@ class Pricing:
     def expected(self, x: FloatArray, space: Space) -> float | None:
         """Return what a point is expected to cost, if that is known."""
         if self.budget.cost is not None:
-            return self.budget.of(space.external(space.internal(x)))
+            return self.budget.of(_setting(space, x))
         return None if self._prices is None else float(self._prices.expected(x[None])[0])
 
     def affordable(
@@ -73,3 +74,8 @@ class Pricing:
             return x  # it will be refused: there is nothing to be had for what is left
         away = ((others - x) ** 2).sum(axis=1)
         return np.asarray(others[np.argmin(np.where(prices <= most, away, np.inf))])
+
+
+def _setting(space: Space, x: FloatArray) -> dict[str, Any]:
+    """Return a point as an objective, and a function of costs, sees it."""
+    return space.structure.decoded(space.external(space.internal(x)))

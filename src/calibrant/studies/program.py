@@ -141,7 +141,7 @@ class Command:
 
     def _reading(self, params: Mapping[str, Any], trial: int) -> Reading:
         values = {**params, "trial": trial}
-        arguments = [_filled(text, values) for text in self.arguments]
+        arguments = given(self.arguments, values)
         if self.result_file is None:
             text, cut = self._output(arguments, trial)
             return self._read(text, "the program's output", cut)
@@ -280,6 +280,26 @@ def _filled(text: str, values: Mapping[str, Any]) -> str:
         return str(values[match[2]]) if match[2] else f"{{{match[1]}}}"
 
     return _PLACE.sub(fill, text)
+
+
+def given(arguments: Sequence[str], values: Mapping[str, Any]) -> list[str]:
+    """Return a program's arguments with the values of a setting.
+
+    An argument with a parameter that does not exist in the setting is left out, and of a pair such
+    as ``--depth {depth}`` the option, too.
+    """
+    kept: list[str] = []
+    option = False  # whether the last one kept is an option that may wait for its value
+    for text in arguments:
+        names = _placeholders(text)
+        if values.keys() >= set(names):
+            kept.append(_filled(text, values))
+            option = text.startswith("-") and not names and "=" not in text
+            continue
+        if option and _PLACE.fullmatch(text):
+            kept.pop()
+        option = False
+    return kept
 
 
 def filled(arguments: Sequence[str], values: Mapping[str, Any]) -> list[str]:

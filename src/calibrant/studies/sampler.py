@@ -50,6 +50,7 @@ from calibrant.studies.pricing import Pricing
 from calibrant.studies.randomness import Randomness
 from calibrant.studies.shown import ShownForecasts
 from calibrant.studies.space import Internal, Space, searchable
+from calibrant.studies.structure import keep
 from calibrant.studies.suggestions import signs, store
 
 _ATTEMPTS = 8  # at a point that no other worker has just taken
@@ -168,6 +169,7 @@ class CalibratedSampler(BaseSampler):
         self._check_reference(study)
         with self._lock:
             self._earlier.check(study)
+            keep(study, self._domain.structure)
             trials = self._look(study)
             self._just_read = (study, trial.number, time.monotonic(), trials)
             return self._archive.search_space(self._search_space)
@@ -196,6 +198,7 @@ class CalibratedSampler(BaseSampler):
         if not (fixed := optuna_private.fixed_params(trial)):
             return
         with self._lock:
+            keep(study, self._domain.structure)
             trials = self._look(study)
             searched = self._archive.search_space(self._search_space)
             if searched and set(searched) <= set(fixed):

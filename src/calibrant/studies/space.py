@@ -7,8 +7,9 @@ are equally likely under a uniform draw. Parameters with a single value have no 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from calibrant.core.cube import MIDDLE, Axis, Cube, keys
 from calibrant.core.typing import FloatArray
 from calibrant.studies.optuna_private import contains
 from calibrant.studies.space_text import is_ordered
+from calibrant.studies.structure import NOTHING, Structure
 
 _FAR = 10.0  # widths of the cube: an outcome further away says nothing about points inside
 _FEW = 16  # a list of at most this many values may be a parent even if no value occurred twice
@@ -46,10 +48,19 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class Condition:
-    """A parameter exists if its parent has one of these internal values (None: if it has none)."""
+    """A parameter exists if its parent has one of these internal values (None: if it has none).
+
+    With ``also``, these conditions must hold as well.
+    """
 
     parent: str
     values: frozenset[float | None]
+    also: tuple[Condition, ...] = ()
+
+    @property
+    def all_of_it(self) -> tuple[Condition, ...]:
+        """The conditions that must all hold."""
+        return (self, *self.also)
 
 
 @dataclass(frozen=True)
@@ -61,18 +72,20 @@ class Space:
         conditions: of parameters that exist only in some trials; parents come before children.
         trials: the parameters of past trials. A point that agrees with a trial in all of them would
             be that trial again, whatever its other coordinates are.
+        structure: orders and permutations among the parameters.
     """
 
     distributions: Mapping[str, BaseDistribution]
     conditions: Mapping[str, Condition] = field(default_factory=dict)
     trials: Sequence[Internal] = field(default=(), repr=False, compare=False)
+    structure: Structure = NOTHING
     coordinates: dict[str, Coordinate] = field(init=False, repr=False, compare=False)
     cube: Cube = field(init=False, repr=False, compare=False)
     _paths: dict[tuple[int, ...], set[bytes]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         coordinates = {
-            name: _coordinate(distribution)
+            name: self._coordinate(name, distribution)
             for name, distribution in sorted(searchable(self.distributions).items())
         }
         object.__setattr__(self, "coordinates", coordinates)
@@ -80,6 +93,17 @@ class Space:
         object.__setattr__(self, "_paths", self._unexplained_paths())
         cube = Cube(axes, self._absent if self.conditions or self._paths else None)
         object.__setattr__(self, "cube", cube)
+
+    def _coordinate(self, name: str, distribution: BaseDistribution) -> Coordinate:
+        coordinate, known = _coordinate(distribution), self.structure
+        if not isinstance(distribution, CategoricalDistribution):
+            return coordinate
+        if name in known.ordered:
+            return replace(coordinate, axis=replace(coordinate.axis, categorical=False))
+        items = len(known.permutations.get(name, ()))
+        if items and len(distribution.choices) == math.factorial(items):
+            return replace(coordinate, axis=replace(coordinate.axis, items=items))
+        return coordinate
 
     def row(self, params: Internal) -> FloatArray:
         """Return the point of some internal values; a missing parameter is put in the middle.
@@ -105,7 +129,9 @@ class Space:
         """Return the parameters that exist given the others, as far as past trials show."""
         kept = dict(params)
         for name, condition in self.conditions.items():
-            if name in kept and kept.get(condition.parent) not in condition.values:
+            if name in kept and not all(
+                kept.get(one.parent) in one.values for one in condition.all_of_it
+            ):
                 del kept[name]
         return kept
 
@@ -119,12 +145,13 @@ class Space:
         columns = {name: column for column, name in enumerate(self.coordinates)}
         absent = np.zeros(X.shape, dtype=bool)
         for name, condition in self.conditions.items():
-            parent = columns[condition.parent]
-            to_unit = self.coordinates[condition.parent].to_unit
-            allowed = [to_unit(value) for value in condition.values if value is not None]
-            fits = (np.abs(X[:, parent, None] - np.array(allowed)) < 1e-9).any(axis=1)
-            exists = np.where(absent[:, parent], None in condition.values, fits)
-            absent[:, columns[name]] = ~exists
+            for one in condition.all_of_it:
+                parent = columns[one.parent]
+                to_unit = self.coordinates[one.parent].to_unit
+                allowed = [to_unit(value) for value in one.values if value is not None]
+                fits = (np.abs(X[:, parent, None] - np.array(allowed)) < 1e-9).any(axis=1)
+                exists = np.where(absent[:, parent], None in one.values, fits)
+                absent[:, columns[name]] |= ~exists
         for asked, known in self._paths.items():
             again = np.array([key in known for key in keys(X[:, asked])])
             others = np.delete(np.arange(X.shape[1]), asked)
@@ -163,8 +190,11 @@ class Space:
         internal = {}
         for name, coordinate in self.coordinates.items():
             if name in params:
+                given = params[name]
+                if name in self.structure.permutations and isinstance(given, list | tuple):
+                    given = ",".join(map(str, given))  # as the objective sees it
                 try:
-                    value = coordinate.distribution.to_internal_repr(params[name])
+                    value = coordinate.distribution.to_internal_repr(given)
                 except (ValueError, TypeError):
                     continue  # not a value of this parameter; Optuna reports it when it is used
                 numeric = not isinstance(coordinate.distribution, CategoricalDistribution)
@@ -232,6 +262,42 @@ def conditions(
         found |= new
         parents = new.keys()
     return found
+
+
+def declared_conditions(
+    structure: Structure, distributions: Mapping[str, BaseDistribution]
+) -> dict[str, Condition]:
+    """Return the conditions that were written down beforehand, of the parameters that there are.
+
+    A parent with a single value has no coordinate, and is left out.
+    """
+    found: dict[str, Condition] = {}
+    searched = searchable(distributions)
+    for name, parents in structure.conditions.items():
+        each = [
+            Condition(parent, frozenset(map(searched[parent].to_internal_repr, values)))
+            for parent, values in parents.items()
+            if name in searched and parent in searched
+        ]
+        if each:
+            found[name] = replace(each[0], also=tuple(each[1:]))
+    return found
+
+
+def parents_first(found: Mapping[str, Condition]) -> dict[str, Condition]:
+    """Return conditions in an order in which a parameter comes after those it depends on."""
+    ordered: dict[str, Condition] = {}
+    while len(ordered) < len(found):
+        ready = {
+            name: condition
+            for name, condition in found.items()
+            if name not in ordered
+            and all(o.parent not in found or o.parent in ordered for o in condition.all_of_it)
+        }
+        if not ready:  # inferred from trials, they may contradict what was written down
+            return ordered
+        ordered |= ready
+    return ordered
 
 
 def _condition(

@@ -22,6 +22,22 @@ from optuna.distributions import (
     IntDistribution,
 )
 
+from calibrant.studies.structure import (
+    Ordered,
+    Parameters,
+    Permutation,
+    Structure,
+    When,
+    checked_conditions,
+    condition_words,
+    ordered,
+    orders,
+    permutation,
+    when,
+)
+
+_SHOWN = 12  # choices that are listed in words
+_CONDITION = re.compile(r"\s+if\s+")
 _END = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 # Ranges as others write them: 1e-4-1e-1, 1e-4:1e-1, 1 to 8, 1...8, [0, 1], (0, 1)
 _OTHER_RANGE = re.compile(
@@ -34,27 +50,82 @@ _HELP = (
 )
 
 
-def parse_space(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
+def parse_space(space: Mapping[str, Any]) -> Parameters:
     """Return Optuna distributions of parameters given as text, tuples, lists or distributions.
 
     * ``(low, high)`` or ``(low, high, "log")``: a range, of integers if both ends are integers,
       otherwise of floats
     * ``["relu", "tanh"]``: choices; also as a tuple, unless it starts with two numbers. Three or
       more numbers in order are a scale, as in ``[16, 32, 64]``; other choices are labels
+    * :func:`~calibrant.ordered`, :func:`~calibrant.permutation`, :func:`~calibrant.when`
     * ``"1e-5..1e-1:log"``: as on the command line, see :func:`parse_parameter`
     * any Optuna distribution
     """
     if not space:
         raise ValueError("The space is empty: at least one parameter is needed to tune.")
-    return {str(name): _distribution(str(name), value) for name, value in space.items()}
+    if isinstance(space, Parameters):
+        return space
+    distributions: dict[str, BaseDistribution] = {}
+    in_order: set[str] = set()
+    permutations: dict[str, tuple[Any, ...]] = {}
+    conditions: dict[str, Mapping[str, tuple[Any, ...]]] = {}
+    for name, value in ((str(name), value) for name, value in space.items()):
+        if isinstance(value, str):
+            value = parse_text(name, value)
+        if isinstance(value, When):
+            conditions[name] = value.conditions
+            value = parse_text(name, inner) if isinstance(inner := value.values, str) else inner
+        if isinstance(value, Ordered):
+            in_order.add(name)
+            value = list(value.choices)
+        if isinstance(value, Permutation):
+            permutations[name] = value.items
+            value = orders(value.items)
+        distributions[name] = _distribution(name, value)
+    declared = checked_conditions(conditions, distributions)
+    return Parameters(distributions, Structure(frozenset(in_order), permutations, declared))
 
 
-def parse_parameter(text: str) -> tuple[str, BaseDistribution]:
-    """Return name and distribution of a parameter written as ``name=range-or-choices``."""
+def parse_parameter(text: str) -> tuple[str, Any]:
+    """Return a parameter written as ``name=values``: its name, and what its space is.
+
+    ``values`` is a range, choices, choices in an order, or a permutation, and may have a condition:
+    ``1e-5..1e-1:log``, ``relu,tanh``, ``small,large:ordered``, ``cut,fold,glue:permutation``,
+    ``2..12 if booster=tree``.
+    """
     name, equals, rest = text.partition("=")
     if not equals or not re.fullmatch(r"[A-Za-z_][\w.-]*", name.strip()):
         raise ValueError(f"A parameter must be `name=values`, but got {text!r}; {_HELP}.")
-    return name.strip(), parse_values(name.strip(), rest.strip())
+    return name.strip(), parse_text(name.strip(), rest.strip())
+
+
+def parse_text(name: str, text: str) -> BaseDistribution | Ordered | Permutation | When:
+    """Return what the space of a parameter is, written as text."""
+    values, *conditions = _CONDITION.split(text.strip(), maxsplit=1)
+    if conditions:
+        return when(parse_text(name, values), _conditions(name, conditions[0]))
+    listed, colon, how = text.rpartition(":")
+    if colon and how.strip() in ("ordered", "permutation"):
+        choices = [_choice(part.strip()) for part in listed.split(",")]
+        try:
+            return ordered(choices) if how.strip() == "ordered" else permutation(choices)
+        except ValueError as error:
+            raise ValueError(f"`{name}={text}`: {error}") from None
+    return parse_values(name, text)
+
+
+def _conditions(name: str, text: str) -> dict[str, list[Any]]:
+    """Return ``booster=tree,forest and layers=2`` by parameter."""
+    found: dict[str, list[Any]] = {}
+    for part in re.split(r"\s+and\s+", text.strip()):
+        parent, equals, values = (piece.strip() for piece in part.partition("="))
+        if not parent or not equals or not values:
+            raise ValueError(
+                f"A condition must be `parameter=value`, as in `{name}=1..8 if booster=tree`, but "
+                f"got {part!r}."
+            )
+        found[parent] = [_choice(one.strip()) for one in values.split(",")]
+    return found
 
 
 def parse_values(name: str, text: str) -> BaseDistribution:
@@ -135,8 +206,11 @@ def describe(distribution: BaseDistribution) -> str:
     """Return the values of a parameter in words."""
     match distribution:
         case CategoricalDistribution():
-            listed = ", ".join(map(repr, distribution.choices))
-            return f"one of {listed}{', in this order' if is_ordered(distribution.choices) else ''}"
+            choices = distribution.choices
+            few = choices if len(choices) <= _SHOWN else choices[: _SHOWN // 2]
+            more = "" if len(few) == len(choices) else f", … ({len(choices)} choices)"
+            in_order = ", in this order" if is_ordered(choices) else ""
+            return f"one of {', '.join(map(repr, few))}{more}{in_order}"
         case FloatDistribution() | IntDistribution():
             kind = "an integer" if isinstance(distribution, IntDistribution) else "a number"
             step = distribution.step
@@ -144,6 +218,21 @@ def describe(distribution: BaseDistribution) -> str:
             scale = ", on a log scale" if distribution.log else ""
             return f"{kind} from {distribution.low:g} to {distribution.high:g}{steps}{scale}"
     return repr(distribution)
+
+
+def describe_all(parameters: Parameters) -> dict[str, str]:
+    """Return what each parameter is in words, with what else is known of it."""
+    known, words = parameters.structure, {}
+    for name, distribution in parameters.items():
+        text = describe(distribution)
+        if name in known.permutations:
+            text = f"an order of {', '.join(map(str, known.permutations[name]))}"
+        if name in known.ordered and not text.endswith("in this order"):
+            text += ", in this order"
+        if name in known.conditions:
+            text += f", if {condition_words(known.conditions[name])}"
+        words[name] = text
+    return words
 
 
 def _distribution(name: str, value: Any) -> BaseDistribution:

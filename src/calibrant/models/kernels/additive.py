@@ -17,7 +17,7 @@ import numpy as np
 
 from calibrant.core import validate
 from calibrant.core.typing import FloatArray
-from calibrant.models.kernels.base import Kernel, OnItself, WithInputs
+from calibrant.models.kernels.base import Kernel, OnItself, WithInputs, apart
 from calibrant.models.kernels.stationary import Matern52, Periodic, Stationary
 
 
@@ -138,7 +138,8 @@ class Additive(Kernel):
     ) -> tuple[FloatArray, FloatArray | None]:
         """Return squared distances of one input's values, and differences if it is numeric."""
         if column in self.categorical:
-            return np.not_equal.outer(a, b).astype(float), None
+            label = self.categorical[self.categorical.index(column)]  # which knows what it is
+            return apart(a, b, label).astype(float), None
         difference = np.subtract.outer(a, b)
         return difference * difference, difference
 

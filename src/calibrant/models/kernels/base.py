@@ -11,19 +11,24 @@ symbol     meaning
 ``X``      (n, d) inputs on the unit cube
 ``theta``  natural logarithms of the kernel's parameters
 ``Z``      (n, D) positions of the inputs, in units of their lengthscales
-``r2``     squared distance between rows of Z, plus 1/ℓ² per category that differs
+``r2``     squared distance between rows of Z, plus 1/ℓ² per category that differs; of two orders
+           of items, the share of the pairs that they order differently
 =========  ==========================================================================
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.core.cube import Order
 from calibrant.core.typing import FloatArray
 
 # theta -> (C(X, X), pullback of ∂loss/∂C to theta)
@@ -41,7 +46,8 @@ class Kernel(ABC):
 
     Args:
         per_dimension: whether each input has its own lengthscale (ARD), or all share one.
-        categorical: columns of labels, which are either equal or different.
+        categorical: columns of labels, which are either equal or different; of an
+            :class:`~calibrant.core.cube.Order`, more or less so.
     """
 
     per_dimension: bool = False
@@ -74,3 +80,25 @@ class Kernel(ABC):
 
     def _numeric(self, dim: int) -> NDArray[np.intp]:
         return np.setdiff1d(np.arange(dim), np.array(self.categorical, dtype=np.intp))
+
+
+def apart(a: FloatArray, b: FloatArray, column: int) -> NDArray[np.bool_] | FloatArray:
+    """Return squared distances of the labels of a column: 0 where they are equal, at most 1.
+
+    Those of orders are the squared distances of vectors with an entry per pair of items, which says
+    which of the two comes first (Kendall's): so any kernel of distances is one of orders.
+    """
+    if not isinstance(column, Order):
+        return np.asarray(np.not_equal.outer(a, b))
+    count = math.factorial(column.items)
+    places = [np.clip((u * count).astype(np.intp), 0, count - 1) for u in (a, b)]
+    return np.asarray(_discordant(column.items)[np.ix_(*places)])
+
+
+@cache
+def _discordant(items: int) -> FloatArray:
+    """Return the share of pairs that each two orders of some items have the other way round."""
+    places = np.argsort(list(itertools.permutations(range(items))), axis=1)
+    first, second = np.triu_indices(items, 1)
+    before = np.where(places[:, first] < places[:, second], 1.0, -1.0)
+    return np.asarray(0.5 - 0.5 * before @ before.T / first.size)

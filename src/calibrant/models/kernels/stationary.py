@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibrant.core.typing import FloatArray
-from calibrant.models.kernels.base import CENTRE, Kernel, OnItself, WithInputs
+from calibrant.models.kernels.base import CENTRE, Kernel, OnItself, WithInputs, apart
 
 
 class Positions(NamedTuple):
@@ -35,7 +35,7 @@ class Stationary(Kernel):
         dim = X.shape[1]
         columns = self._numeric(dim)
         numeric = X[:, columns] - CENTRE
-        different = [X[:, c, None] != X[None, :, c] for c in self.categorical]
+        different = [apart(X[:, c], X[:, c], c) for c in self.categorical]
 
         def forward(theta: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
             inverse = self._inverse_lengthscales(theta, dim)
@@ -54,7 +54,7 @@ class Stationary(Kernel):
                 gradient = np.empty(dim)
                 gradient[columns] = -2.0 * _by_input(spread, columns.size)
                 for c, differs in zip(self.categorical, different, strict=True):
-                    gradient[c] = -2.0 * inverse[c] ** 2 * P[differs].sum()
+                    gradient[c] = -2.0 * inverse[c] ** 2 * (P * differs).sum()
                 gradient = self._per_parameter(gradient)
                 if by_period is None:
                     return gradient
@@ -81,7 +81,7 @@ class Stationary(Kernel):
             r2 += np.einsum("ij,ij->i", z, z)[:, None]
             np.maximum(r2, 0.0, out=r2)
             for c in self.categorical:
-                r2 += (x[:, c, None] != X[None, :, c]) * inverse[c] ** 2
+                r2 += apart(x[:, c], X[:, c], c) * inverse[c] ** 2
             C, slope = self.profile(r2)
 
             def pullback(W: FloatArray) -> FloatArray:
