@@ -242,6 +242,9 @@ def _repeat(
     it was tried: the one with the most to gain by the model is one that it thinks too well of. What
     evaluating all of them gained differed by tasks, so no gain is stated (benchmarks/decisions).
     """
+    # In units of the largest number, so that the square of a huge one is finite.
+    unit = max(float(np.abs(draws).max()), float(noise.max()), np.finfo(float).tiny)
+    draws, noise, score, loss = draws / unit, noise / unit, score / unit, loss / unit
     covariance = np.atleast_2d(np.cov(draws.T))
     luck = np.random.default_rng([_SEED, 2]).standard_normal((len(draws), listed.size))
 
@@ -254,7 +257,8 @@ def _repeat(
         return float(score.min() - after.min(axis=1).mean())
 
     gains = [gain(times) for times in _TIMES]
-    chosen = next(i for i, one in enumerate(gains) if one >= _MOST_OF_IT * gains[-1])
-    if not gains[chosen] > _WORTH_IT * loss:
+    least = max(gains[-1], 0.0)  # draws are few: the most may seem to gain less than nothing
+    chosen = next((i for i, one in enumerate(gains) if one >= _MOST_OF_IT * least), None)
+    if chosen is None or not gains[chosen] > _WORTH_IT * loss:
         return None
-    return Repeat(tuple(one.params for one in candidates), _TIMES[chosen], gains[chosen])
+    return Repeat(tuple(one.params for one in candidates), _TIMES[chosen], unit * gains[chosen])
