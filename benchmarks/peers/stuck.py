@@ -168,7 +168,7 @@ says that it is getting on. "elastic net on diabetes" shows it: with the first d
 that starts there looks at the second degree, which has 53.7, once in 25 evaluations.
 
 **What was tried.** Models of outcomes that are only standardised leave such plateaus and lose elsewhere, as on functions with steep walls: taking
-turns with them gains on these tasks about what it loses on the functions of the suite. None of the changes above differs from the default
+turns with them gains on these tasks about what it loses on the functions of the suite. None of the changes above is ahead of the default
 beyond chance here. Three prototypes, ten searches of each task, did no better: fitting the map to
 outcomes weighted by how much of the space each stands for (the volume of its Voronoi cell; +0.010 ± 0.024), a model of standardised outcomes for every other
 suggestion once three were in vain (−0.012 ± 0.020; functions +0.006 ± 0.013), and the same where gains of less than 0.003 std do not count

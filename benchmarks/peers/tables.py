@@ -281,7 +281,9 @@ each acquisition learns on nearly all of its tasks, from other first points. Tha
 boosted trees on the data of calibrant's demo.
 
 calibrant's own searches here were run before it drew the best value where it sees noise, and before it refined long searches:
-what that changes is in [benchmarks/kinds](../kinds/README.md). Where the model sees no noise, searches of 30 are the same."""
+what that changes is in [benchmarks/kinds](../kinds/README.md). Where the model sees no noise, searches of 30 are the same.
+
+How often searches of tuning jobs get stuck, and what was tried against it: [stuck searches](stuck.md)."""
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from benchmarks.kit.running import commit
-from benchmarks.peers import held_out, prior, prior_replay, regret, run
+from benchmarks.peers import held_out, prior, prior_replay, regret, run, stuck
 from benchmarks.peers.adapters.worker import active, from_unit
 from benchmarks.peers.rivals import RIVALS, Part, Rival, Run, plan
 from benchmarks.peers.suite import HELD_OUT, SUBSET, SUITE, TASKS, TUNING
@@ -435,3 +435,12 @@ def test_a_replay_shows_the_prior_and_learns_as_late_as_outcomes_came():
     # Nothing is known of the first three outcomes when the first three are shown.
     assert learned["loss"][:3] == pytest.approx(alone["loss"][:3])
     assert learned["held"][-1] == 1
+
+
+def test_stuck_searches_are_counted_of_all_that_were_planned():
+    """And what was only tried meets no task that is held out."""
+    rows = [(r["system"], r["task"], r["seed"]) for r in stuck.read_lines(stuck.RESULTS)]
+    planned = [one for system in stuck.SYSTEMS for one in stuck.plan(system)]
+    assert sorted(rows) == sorted(planned)
+    assert not {task for name in stuck.CHANGES for _, task, _ in stuck.plan(name)} & set(HELD_OUT)
+    assert stuck.PAGE.read_text(encoding="utf-8") == stuck.page()
