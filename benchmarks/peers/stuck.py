@@ -172,7 +172,8 @@ turns with them gains on these tasks about what it loses on the functions of the
 beyond chance here. Three prototypes, ten searches of each task, did no better: fitting the map to
 outcomes weighted by how much of the space each stands for (the volume of its Voronoi cell; +0.010 ± 0.024), a model of standardised outcomes for every other
 suggestion once three were in vain (−0.012 ± 0.020; functions +0.006 ± 0.013), and the same where gains of less than 0.003 std do not count
-(−0.006 ± 0.019; functions +0.019 ± 0.015). So the default is as it was, and **stuck searches are not mended**.
+(−0.006 ± 0.019; functions +0.019 ± 0.015). A dozen other changes are on [a page of their own](screening.md).
+So the default is as it was, and **stuck searches are not mended**.
 """
 
 

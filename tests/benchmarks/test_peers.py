@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from benchmarks.kit.running import commit
-from benchmarks.peers import held_out, prior, prior_replay, regret, run, stuck
+from benchmarks.peers import held_out, prior, prior_replay, regret, run, screening, stuck
 from benchmarks.peers.adapters.worker import active, from_unit
 from benchmarks.peers.rivals import RIVALS, Part, Rival, Run, plan
 from benchmarks.peers.suite import HELD_OUT, SUBSET, SUITE, TASKS, TUNING
@@ -444,3 +444,27 @@ def test_stuck_searches_are_counted_of_all_that_were_planned():
     assert sorted(rows) == sorted(planned)
     assert not {task for name in stuck.CHANGES for _, task, _ in stuck.plan(name)} & set(HELD_OUT)
     assert stuck.PAGE.read_text(encoding="utf-8") == stuck.page()
+
+
+def test_screened_changes_met_no_held_out_task_and_are_on_their_page():
+    rows = list(screening.read_lines(screening.RESULTS))
+    assert {row["change"] for row in rows} == {*screening.CHANGES, *screening.PROTOTYPES}
+    assert not {row["task"] for row in rows} & set(HELD_OUT)
+    assert screening.PAGE.read_text(encoding="utf-8") == screening.page()
+
+
+def test_acquisitions_take_turns():
+    asked = []
+
+    class Noted(screening.Acquisition):
+        def __init__(self, name):
+            self.name = name
+
+        def criterion(self, belief, rng, cube):
+            asked.append(self.name)
+
+    turns = screening.InTurns((Noted("a"), Noted("b")))
+    for outcomes in (4, 5, 6):
+        belief = screening.Belief(None, None, 0.0, outcomes)
+        turns.criterion(belief, np.random.default_rng(0), None)
+    assert asked == ["a", "b", "a"]
