@@ -128,6 +128,10 @@ def _verdict(found: list[dict[str, Any]]) -> str:
     goal = "is reached" if not again else f"is **missed** in {len(again)} of {len(rows)} rows"
     explained = all(row["twice"] <= row["late"] for row in rows)
     cause = ", nowhere more often than outcomes came late" if again and explained else ""
+    worst = {
+        kind: max(row["best"] for row in rows if row["scenario"] == kind)
+        for kind in ("none", "kills")
+    }
     of: dict[str, list[str]] = {}
     for row in rows:
         of.setdefault(row["commit"], []).append(f"{row['scenario']} on {row['storage']}")
@@ -135,6 +139,7 @@ def _verdict(found: list[dict[str, Any]]) -> str:
     return (
         f"\nIn all rows together {every['crashed']} workers crashed, {every['stuck']} trials are stuck, "
         f"{every['invented']} outcomes were made up, and {every['misreported']} intervals misreported. "
+        f"The minimum is 0: with kills every search ends within {worst['kills']:.0e} of it, without within {worst['none']:.0e}. "
         f"That no setting is stored twice {goal}{cause}. A worker that is slow cannot be told from one that is dead, on "
         "another machine; so what is promised is that no two workers are given the same setting, and that none is "
         "evaluated twice unless a worker gave no sign of life for three heartbeats and evaluated all the same. Then both outcomes "
