@@ -164,6 +164,7 @@ large: $(VENV)/.test-installed  ## searches with thousands of outcomes: what is 
 faults: $(VENV)/.test-installed .venv-peers/own/.installed  ## workers killed, databases stopped: what is missing, and its page (half an hour)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.faults.run
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.faults.asks
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.faults.fits
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.faults.regret
 	.venv-peers/own/bin/python -m benchmarks.faults.tables
 

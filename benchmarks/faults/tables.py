@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.faults import asks, regret, scenarios
+from benchmarks.faults import asks, fits, regret, scenarios
 from benchmarks.faults.run import RESULTS
 from benchmarks.faults.workers import HEARTBEAT
 from benchmarks.kit.lines import read_lines
@@ -45,6 +45,16 @@ Workers on one PostgreSQL server, each a process, with evaluations of 4 to 8 s a
 
 | workers | asks a second | an ask, median, s | 95 %, s | CPU, median, s | statements | crashed |
 |---:|---:|---:|---:|---:|---:|---:|
+"""
+
+FITS = f"""
+### Would it pay to share fits?
+
+Workers of one machine fit the same model, each for itself. What one fit could hand to the others are its hyper-parameters. CPU seconds of an ask, mean of {fits.ASKS} in one process, while each of
+the other workers tells an outcome between two asks; the study begins with {fits.FIRST} outcomes.
+
+| workers | outcomes at the end | an ask, s | of it hyper-parameters, s | workers on one core, evaluations of a minute | if fits were shared |
+|---:|---:|---:|---:|---:|---:|
 """
 
 REGRET = f"""
@@ -87,6 +97,7 @@ def main() -> None:
     ]
     parts = [HEAD, *(f"{line}\n" for line in lines), _verdict(found), *refused]
     parts += [ASKS, *(f"{line}\n" for line in asked), _flat(timed)]
+    parts += [FITS, *_shared(list(read_lines(fits.RESULTS)))]
     parts += [REGRET, *_regrets(list(read_lines(regret.RESULTS)))]
     PAGE.write_text("".join(parts) + TAIL, encoding="utf-8")
     print(PAGE)
@@ -117,6 +128,10 @@ def _verdict(found: list[dict[str, Any]]) -> str:
     goal = "is reached" if not again else f"is **missed** in {len(again)} of {len(rows)} rows"
     explained = all(row["twice"] <= row["late"] for row in rows)
     cause = ", nowhere more often than outcomes came late" if again and explained else ""
+    worst = {
+        kind: max(row["best"] for row in rows if row["scenario"] == kind)
+        for kind in ("none", "kills")
+    }
     of: dict[str, list[str]] = {}
     for row in rows:
         of.setdefault(row["commit"], []).append(f"{row['scenario']} on {row['storage']}")
@@ -124,6 +139,7 @@ def _verdict(found: list[dict[str, Any]]) -> str:
     return (
         f"\nIn all rows together {every['crashed']} workers crashed, {every['stuck']} trials are stuck, "
         f"{every['invented']} outcomes were made up, and {every['misreported']} intervals misreported. "
+        f"The minimum is 0: with kills every search ends within {worst['kills']:.0e} of it, without within {worst['none']:.0e}. "
         f"That no setting is stored twice {goal}{cause}. A worker that is slow cannot be told from one that is dead, on "
         "another machine; so what is promised is that no two workers are given the same setting, and that none is "
         "evaluated twice unless a worker gave no sign of life for three heartbeats and evaluated all the same. Then both outcomes "
@@ -147,6 +163,21 @@ def _flat(timed: list[dict[str, Any]]) -> str:
         f"{many['workers'] / 6.0 * many['cpu']:.1f} cores for their asks, and the server its own; here they got {busy:.1f}, and "
         "the rest of the latency is waiting for a core.\n"
     )
+
+
+def _shared(found: list[dict[str, Any]]) -> list[str]:
+    """Return what sharing fits could save."""
+    lines = [
+        f"| {row['workers']} | {row['outcomes']} | {row['ask']:.3f} | {row['fit']:.3f} "
+        f"| {60.0 / row['ask']:.0f} | {60.0 / (row['ask'] - row['fit']):.0f} |\n"
+        for row in found
+    ]
+    most = max(row["fit"] for row in found)
+    return [
+        *lines,
+        f"\nIt would save up to {most:.2f} s of an ask: {most / 60.0:.1%} of the time of a worker whose evaluations take a minute, and one core serves {60.0 / max(row['ask'] for row in found):.0f} such workers or more as it is. "
+        "It would pay only where evaluations of seconds share few cores; and what a worker suggests would depend on when another one had last fitted. So fits are not shared.\n",
+    ]
 
 
 def _regrets(found: list[dict[str, Any]]) -> list[str]:

@@ -1,7 +1,7 @@
 """Candidates from a list: a table of settings with descriptors, of which a few can be measured.
 
-Two tables are generated and imitate chemistry; one is real, the diabetes data that scikit-learn
-ships. Rivals are what a user would take: random picks, Optuna's TPE with the row as a category, and
+Two tables are generated and imitate chemistry. The others are real: the diabetes data that
+scikit-learn ships, and three of chemistry and materials (`measured`). Rivals are what a user would take: random picks, Optuna's TPE with the row as a category, and
 the pool search of EDBO and the like: a Gaussian process on standardised descriptors (scikit-learn's,
 Matérn 5/2 with a lengthscale a descriptor, noise learned) and expected improvement over all rows.
 BayBE has a row as a label with descriptors, and is run where it is installed.
@@ -13,6 +13,7 @@ import itertools
 import warnings
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,25 @@ from benchmarks.problems.kinds import FIRST, Kind
 from calibrant import CalibratedSampler
 
 TRIALS = 30
+MEASURED = Path(__file__).parent / "measured"
+
+Table = tuple[dict[str, np.ndarray], np.ndarray]
 
 
 @cache
-def tables() -> dict[str, tuple[dict[str, np.ndarray], np.ndarray]]:
+def tables() -> dict[str, Table]:
     """Return descriptors by column, and what is minimised, of each table."""
-    return {"molecules": _molecules(), "reactions": _reactions(), "diabetes": _diabetes()}
+    return {
+        "molecules": _molecules(),
+        "reactions": _reactions(),
+        "diabetes": _diabetes(),
+        "suzuki": _measured("suzuki", maximise=True),
+        "hplc": _measured("hplc", maximise=True),
+        "solar cells": _measured("photo_pce10", maximise=False),
+    }
 
 
-def _molecules() -> tuple[dict[str, np.ndarray], np.ndarray]:
+def _molecules() -> Table:
     """2,000 molecules: eight descriptors of three hidden properties, one of them activity's."""
     rng = np.random.default_rng(0)
     hidden = rng.standard_normal((2000, 3))
@@ -47,7 +58,7 @@ def _molecules() -> tuple[dict[str, np.ndarray], np.ndarray]:
     return columns, activity + 0.1 * rng.standard_normal(2000)
 
 
-def _reactions() -> tuple[dict[str, np.ndarray], np.ndarray]:
+def _reactions() -> Table:
     """1,728 reactions: ligand, base, solvent, temperature and concentration, all combinations."""
     rng = np.random.default_rng(1)
     ligands, bases, solvents = rng.random((12, 3)), rng.random((4, 1)), rng.random((4, 2))
@@ -67,13 +78,21 @@ def _reactions() -> tuple[dict[str, np.ndarray], np.ndarray]:
     return columns, -np.array(yields) + rng.standard_normal(len(yields))
 
 
-def _diabetes() -> tuple[dict[str, np.ndarray], np.ndarray]:
+def _diabetes() -> Table:
     """442 patients and ten descriptors: find those whose disease progressed most."""
     from sklearn.datasets import load_diabetes
 
     data = load_diabetes()
     columns = dict(zip(data.feature_names, data.data.T, strict=True))
     return columns, -data.target
+
+
+def _measured(name: str, maximise: bool) -> Table:
+    """Return a table of settings, the last column of which was measured."""
+    path = MEASURED / f"{name}.csv"
+    names = path.read_text(encoding="utf-8").splitlines()[0].split(",")
+    *columns, outcomes = np.loadtxt(path, delimiter=",", skiprows=1).T
+    return dict(zip(names, columns, strict=False)), -outcomes if maximise else outcomes
 
 
 def first_rows(task: str, seed: int) -> list[int]:
@@ -184,9 +203,11 @@ def scales() -> dict[str, tuple[float, float]]:
 KIND = Kind(
     "candidates",
     "Candidates from a list",
-    "A row of a table is chosen and measured, 30 of 442 to 2,000. *Molecules* and *reactions* are "
-    "generated, with descriptors of hidden properties and all combinations of five factors; "
-    "*diabetes* is real (scikit-learn's). Regret is 0 at the best row, 1 at the mean of all rows.",
+    "A row of a table is chosen and measured, 30 of 247 to 2,000. *Molecules* and *reactions* are "
+    "generated, with descriptors of hidden properties and all combinations of five factors. The "
+    "others are real: *diabetes* (scikit-learn's), and [measured](measured/README.md) settings of a "
+    "coupling and of a chromatograph, and blends for solar cells. Regret is 0 at the best row, 1 at "
+    "the mean of all rows.",
     {
         "random": quietly(random_rows),
         "calibrant": quietly(calibrant_rows),

@@ -1,6 +1,7 @@
 """What may be tried: candidates, constraints between parameters and given values, in studies."""
 
 import pickle
+import time
 
 import numpy as np
 import optuna
@@ -240,6 +241,20 @@ def test_candidates_are_tried_once_and_then_it_ends(tmp_path):
     study = go_on(50)
     assert sorted(trial.params["x"] for trial in study.trials) == [0, 1, 2, 3, 4, 5]
     assert sorted(trial.user_attrs["candidate"] for trial in study.trials) == list(range(6))
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_candidates_take_seconds():
+    rng = np.random.default_rng(0)
+    table = {f"descriptor {i}": rng.random(100_000).tolist() for i in range(10)}
+    began = time.process_time()
+    study = calibrant.minimize(
+        lambda p: p["descriptor 0"] + p["descriptor 1"], candidates=table, n_trials=8, seed=0
+    )
+    plate = calibrant.suggest(study, 2, candidates=table, seed=0)
+    assert time.process_time() - began < 60.0  # ten are usual
+    assert len({study.best_trial.user_attrs["candidate"], *(one.name for one in plate)}) == 3
+    assert study.best_value < 0.3
 
 
 def test_workers_take_different_candidates():

@@ -95,6 +95,28 @@ def test_a_review_reports_what_was_stored(tmp_path):
     np.testing.assert_array_equal(found.high, shown[:, 1])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 4, 16, 64])
+def test_a_review_reports_what_was_shown_however_many_work(workers):
+    """What each worker was shown is noted when it is asked, before any later outcome."""
+    study = optuna.create_study(sampler=CalibratedSampler(seed=0))
+    running, told = [], {}
+    for number in range(workers + 24):
+        trial = study.ask()
+        value = bowl(trial)
+        if (suggestion := stored(study.trials[number])) is not None:  # of the first there is none
+            told[number] = suggestion.shown
+        running.append((trial, value))
+        if len(running) == workers:
+            study.tell(*running.pop(number % workers))  # not in the order of their start
+    for pair in running:
+        study.tell(*pair)
+    found = review(study)
+    shown = {n: told[n] for n in found.forecast_numbers}
+    assert len(shown) >= 15
+    np.testing.assert_array_equal(np.column_stack([found.low, found.high]), list(shown.values()))
+
+
 def test_studies_of_earlier_versions_are_replayed():
     """Without a stored interval, and without the prior that nobody noted."""
     study = searched()
