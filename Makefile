@@ -143,7 +143,7 @@ decisions: .venv-peers/own/.installed .venv-torch/.installed  ## forecasts, reco
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.decisions.choosing
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.decisions.recommend
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.decisions.recommend --again
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-torch/bin/python -m benchmarks.decisions.botorch_mean
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-torch/bin/python -m benchmarks.decisions.recommend_rivals
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.decisions.feasibility
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-torch/bin/python -m benchmarks.decisions.feasibility_rivals
 	.venv-peers/own/bin/python -m benchmarks.decisions.tables
