@@ -68,7 +68,7 @@ JOBS: dict[str, tuple[str, Callable[[np.random.Generator], tuple[dict[str, Any],
 
 
 @cache
-def _data(name: str) -> tuple[np.ndarray, ...]:
+def training_data(name: str) -> tuple[np.ndarray, ...]:
     """Return inputs and targets, two thirds to train on, one to validate."""
     from sklearn import datasets
 
@@ -84,7 +84,7 @@ def curve(job: str, number: int) -> dict[str, Any]:
     """Return a setting and its validation error after each epoch."""
     name, draw = JOBS[job]
     setting, model = draw(np.random.default_rng([number, 7]))
-    X, y, X_test, y_test = _data(name)
+    X, y, X_test, y_test = training_data(name)
     classes = {"classes": np.unique(y)} if name == "digits" else {}
     errors = []
     with warnings.catch_warnings(), np.errstate(all="ignore"):

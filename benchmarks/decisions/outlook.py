@@ -102,8 +102,12 @@ def reliability(found: list[Look], horizon: int, at_all: bool = False) -> list[s
         (x.search, (x.at_all if at_all else x.stated)[h], (x.came_at_all if at_all else x.came)[h])
         for x in found
     ]
-    data = np.array([row for row in rows if not np.isnan(row[2])]).reshape(-1, 3)
-    cells = []
+    return stated_and_happened(np.array([row for row in rows if not np.isnan(row[2])]))
+
+
+def stated_and_happened(statements: np.ndarray) -> list[str]:
+    """Return a cell for each of ``BINS``; rows are search, probability, and what came (1, 0)."""
+    data, cells = statements.reshape(-1, 3), []
     for low, high in BINS.values():
         here = data[(data[:, 1] >= low) & (data[:, 1] < high)]
         if len(here) < 20:

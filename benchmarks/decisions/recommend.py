@@ -8,7 +8,7 @@ of it; and forecasts at random settings, beside the best ones, and at the recomm
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -31,7 +31,7 @@ from calibrant.forecasts import Normal
 
 RESULTS = Path(__file__).parent / "results" / "recommend.jsonl"
 AGAIN = RESULTS.with_name("recommend-again.jsonl")  # as stored searches are answered now
-BOTORCH = RESULTS.with_name("recommend-botorch.jsonl")
+RIVALS = {name: RESULTS.with_name(f"recommend-{name}.jsonl") for name in ("botorch", "ax")}
 FUNCTIONS = (
     "schwefel-4",
     "eggholder",
@@ -71,6 +71,12 @@ def runs() -> list[tuple[str, str, int]]:
 
 def settings_at(task: Task, unit: np.ndarray) -> Settings:
     return {p["name"]: from_unit(p, u) for p, u in zip(task.space, unit.tolist(), strict=True)}
+
+
+def settings_by_name(task: Task, unit: Sequence[float]) -> Settings:
+    """Return the setting of a row of stored points, whose columns are sorted by name."""
+    space = sorted(task.space, key=lambda p: p["name"])
+    return {p["name"]: from_unit(p, u) for p, u in zip(space, unit, strict=True)}
 
 
 def mean_at(task: Task, settings: Settings) -> float:
@@ -139,11 +145,10 @@ def again(record: dict[str, Any]) -> dict[str, Any]:
 
 def stored_study(record: Mapping[str, Any], task: Task) -> optuna.Study:
     """Return the trials that a record has kept, as a study."""
-    space = sorted(task.space, key=lambda p: p["name"])  # as the columns of X are
-    kinds = {p["name"]: FloatDistribution(p["low"], p["high"]) for p in space}
+    kinds = {p["name"]: FloatDistribution(p["low"], p["high"]) for p in task.space}
     study = optuna.create_study()
     for x, y in zip(record["X"], record["y"], strict=True):
-        params = {p["name"]: from_unit(p, u) for p, u in zip(space, x, strict=True)}
+        params = settings_by_name(task, x)
         study.add_trial(create_trial(value=y, params=params, distributions=kinds))
     return study
 

@@ -9,12 +9,12 @@ import numpy as np
 from benchmarks.decisions import choosing
 from benchmarks.decisions.recommend import (
     AGAIN,
-    BOTORCH,
     CHOSEN_ON,
     FUNCTIONS,
     NOISES,
     REPETITIONS,
     RESULTS,
+    RIVALS,
     TRIALS,
 )
 from benchmarks.kit.lines import read_lines
@@ -26,7 +26,7 @@ TIE = 1e-3  # std of the function: settings that differ by less are as good
 
 def section() -> list[str]:
     """Return the part of the page about recommendations."""
-    records = with_rival(list(read_lines(RESULTS)))
+    records = with_rivals(list(read_lines(RESULTS)))
     if not records:
         return []
     now = list(read_lines(AGAIN))
@@ -37,9 +37,9 @@ def section() -> list[str]:
         "in std of the function's values in its box, or growing from 0.1 to 1 std with the first "
         "parameter. True value: the mean outcome of the setting chosen less that of "
         "`study.best_trial`, in std of the function; below 0 is better. BoTorch: the best "
-        "posterior mean of its default model of the same trials, in the "
-        f"{sum(r['true_of_botorch'] is not None for r in records)} searches in which it was asked. "
-        "Stated: what is said of the "
+        "posterior mean of its default model of the same trials, in "
+        f"{_asked(records, 'botorch')}. Ax: the best setting by its client, with its model, in "
+        f"{_asked(records, 'ax')}. Stated: what is said of the "
         "chosen setting less its truth, in std of the noise there. All with 95 % intervals "
         f"over searches. {REPETITIONS * len(FUNCTIONS)} searches per row were planned; the "
         "command goes on where it stopped. How a setting is chosen was decided on "
@@ -47,13 +47,13 @@ def section() -> list[str]:
         "",
         markdown_table(
             ["noise", "searches", "recommended", "better / worse", "best posterior mean",
-             "better / worse", "BoTorch's", "better / worse"],
+             "better / worse", "BoTorch's", "better / worse", "Ax's", "better / worse"],
             [_value_row(noise, group) for noise, group in _by_noise(records)],
         ),
         "",
         markdown_table(
             ["noise", "`recommend` states", "`best_value` states", "BoTorch states",
-             "expected loss", "true loss"],
+             "Ax states", "expected loss", "true loss"],
             [_bias_row(noise, group) for noise, group in _by_noise(records) if noise != "none"],
         ),
         "",
@@ -65,8 +65,8 @@ def section() -> list[str]:
 
 def _changed(records: list[dict[str, Any]], now: list[dict[str, Any]]) -> list[str]:
     """Return what is said of settings, before the rule was changed and now."""
-    asked = {(r["task"], r["noise"], r["seed"]) for r in now}
-    before = [r for r in records if (r["task"], r["noise"], r["seed"]) in asked]
+    asked = set(map(_search, now))
+    before = [r for r in records if _search(r) in asked]
     return [
         "What is said of a setting beside its value was changed after these results were known. "
         f"{_decided(list(read_lines(choosing.ANSWERS)))} "
@@ -147,15 +147,23 @@ def _share(value: Estimate) -> str:
     return f"{value.mean:.0%} ({value.low:.0%} to {value.high:.0%})"
 
 
-def with_rival(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the records with what :mod:`benchmarks.decisions.botorch_mean` found, where it has."""
-    rivals = {(r["task"], r["noise"], r["seed"]): r for r in read_lines(BOTORCH)}
-    joined = []
-    for record in records:
-        rival = rivals.get((record["task"], record["noise"], record["seed"]), {})
-        theirs = {"true_of_botorch": rival.get("true"), "botorch_stated": rival.get("stated")}
-        joined.append({**record, **theirs})
-    return joined
+def with_rivals(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the records with what :mod:`benchmarks.decisions.recommend_rivals` found, if any."""
+    for name, path in RIVALS.items():
+        answers = {_search(r): r for r in read_lines(path)}
+        for record in records:
+            answer = answers.get(_search(record), {})
+            record[f"true_of_{name}"] = answer.get("true")
+            record[f"stated_by_{name}"] = answer.get("stated")
+    return records
+
+
+def _asked(records: list[dict[str, Any]], rival: str) -> str:
+    return f"{sum(r[f'true_of_{rival}'] is not None for r in records)} of these searches"
+
+
+def _search(record: dict[str, Any]) -> tuple[str, str, int]:
+    return record["task"], record["noise"], record["seed"]
 
 
 def _by_noise(records: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -170,7 +178,7 @@ def _gains(group: list[dict[str, Any]], which: str) -> np.ndarray:
 
 def _value_row(noise: str, group: list[dict[str, Any]]) -> list[str]:
     cells = [noise, str(len(group))]
-    for which in ("true", "true_of_posterior", "true_of_botorch"):
+    for which in ("true", "true_of_posterior", *(f"true_of_{name}" for name in RIVALS)):
         gains = _gains(group, which)
         if not gains.size:
             cells += ["–", "–"]
@@ -186,14 +194,14 @@ def _bias(group: list[dict[str, Any]], value: str, truth: str) -> np.ndarray:
 
 
 def _bias_row(noise: str, group: list[dict[str, Any]]) -> list[str]:
-    rival = _bias(group, "botorch_stated", "true_of_botorch")
+    rivals = [_bias(group, f"stated_by_{name}", f"true_of_{name}") for name in RIVALS]
     losses = [[r["expected_loss"] / r["std"] for r in group]]
     losses.append([(r["true"] - r["lowest"]) / r["std"] for r in group])
     return [
         noise,
         signed(estimate(_bias(group, "stated", "true")), 2),
         signed(estimate(_bias(group, "best_value", "true_of_best")), 2),
-        signed(estimate(rival), 2) if rival.size else "–",
+        *(signed(estimate(rival), 2) if rival.size else "–" for rival in rivals),
         *(number(float(np.mean(loss))) for loss in losses),
     ]
 

@@ -11,7 +11,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PAGE = Path(__file__).parent / "README.md"
-MODULES = ("forecast", "recommend_page", "outlook", "stopping", "pruning", "feasibility")
+MODULES = (
+    "forecast",
+    "recommend_page",
+    "suggestions",
+    "outlook",
+    "stopping",
+    "pruning",
+    "pruning_live",
+    "feasibility",
+)
 HEAD = """# Decisions: do stated probabilities come true?
 
 What calibrant says to the person who runs a search, measured on tasks that had no part in learning

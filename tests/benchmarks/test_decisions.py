@@ -1,11 +1,22 @@
 """The benchmark of decisions: what is learned, and what counts as a wrong stop."""
 
 import numpy as np
+import optuna
 import pytest
-from benchmarks.decisions import choosing, kinds, learning, outlook, pruning, stopping
+from benchmarks.decisions import (
+    choosing,
+    kinds,
+    learning,
+    outlook,
+    pruning,
+    pruning_live,
+    stopping,
+    suggestions,
+)
 from benchmarks.decisions.learning import Curve, States
 from benchmarks.peers.suite import HELD_OUT
 
+from calibrant import CalibratedSampler, review
 from calibrant.decisions.gains import exceedance
 from calibrant.decisions.progress import FEATURES, Progress, progress
 
@@ -121,3 +132,30 @@ def test_the_share_of_promises_that_came_weighs_them_by_size():
     promised = choosing.promises(records)
     np.testing.assert_allclose(promised, [[2, 2, 3], [6, 0, 3], [2, 2, 3]])
     assert choosing.share(promised).mean == pytest.approx(0.4)
+
+
+def test_what_is_said_of_suggestions_is_what_review_counts():
+    study = optuna.create_study(sampler=CalibratedSampler(seed=0, n_startup_trials=3))
+    study.optimize(lambda trial: trial.suggest_float("x", -1.0, 2.0) ** 2, n_trials=7)
+    found, counted = suggestions.stated(study), review(study)
+    assert found["shown"] == pytest.approx(counted.hoped, abs=1e-4)
+    assert found["came"] == counted.beaten.astype(int).tolist()
+    assert len(found["raw"]) == len(found["shown"]) == 4
+
+
+def test_pruned_trials_are_trained_on_to_know_what_was_lost(monkeypatch):
+    monkeypatch.setattr(pruning_live, "TRIALS", 8)
+    ends = {number: 0.1 * (number % 4) for number in range(8)}
+
+    def training(job, trial):
+        trial.suggest_float("x", 0.0, 1.0)
+        return (ends[trial.number] + 1.0 / step for step in range(1, pruning_live.EPOCHS + 1))
+
+    monkeypatch.setattr(pruning_live, "training", training)
+    everything = pruning_live.execute("made up", "none", 0)
+    assert everything["epochs"] == 8 * pruning_live.EPOCHS
+    assert everything["lost"] == everything["pruned"] == 0
+    some = pruning_live.execute("made up", "median", 0)
+    assert some["pruned"] > 0
+    assert some["epochs"] < everything["epochs"]
+    assert some["found"] == everything["found"]

@@ -72,6 +72,23 @@ def test_it_tunes_reports_and_goes_on(job, tmp_path):
     assert len(the_study(tmp_path).trials) == 24
 
 
+def test_it_stops_and_looks_ahead_as_it_was_asked(job, tmp_path):
+    asked = ["--trials", "40", "--seed", "0", "--min-gain", "0.5", "--look-ahead", "5"]
+    done = runner.invoke(app, job("--stop-below", "0.000001", *asked))
+    assert done.exit_code == 0, done.output
+    printed = re.sub(r"\s+", " ", done.output)
+    assert "Within 5 more trials it improves by at least 0.5" in printed
+    by_costs = ("--value", "1", "--price", "10", "--storage", "sqlite:///costs.db")
+    stopped = runner.invoke(app, job("--trials", "40", "--seed", "0", *by_costs))
+    assert stopped.exit_code == 0, stopped.output
+    printed = re.sub(r"\s+", " ", stopped.output)
+    assert "20 more are expected to gain" in printed
+    assert "and cost 200" in printed
+    assert "Within 20 more trials" not in printed  # it has just said so
+    assert "--value 1.0 --price 10.0" in printed  # in the command to go on with
+    assert len(the_study(tmp_path, "costs.db").trials) < 40
+
+
 def test_failures_are_shown_with_their_reason(job, tmp_path):
     result = runner.invoke(app, job("--trials", "25", "--seed", "1"))
     assert result.exit_code == 0, result.output
@@ -118,6 +135,24 @@ def test_the_storage_may_come_from_the_environment_and_no_password_is_shown(job,
         (["-p", "x=0..1", "--report", ".", "--", "true", "{x}"], "is a folder"),
         (["-p", "x=5..", "--", "true", "{x}"], "without one of its ends"),
         (["-p", "x=0..1", "--report", "no/r.html", "--", "true", "{x}"], "does not exist"),
+        (["-p", "x=0..1", "--min-gain", "1", "--", "true", "{x}"], "belongs to --stop-below"),
+        (["-p", "x=0..1", "--price", "1", "--", "true", "{x}"], "--value and --price belong"),
+        (
+            [
+                "-p",
+                "x=0..1",
+                "--stop-below",
+                "0.1",
+                "--value",
+                "1",
+                "--price",
+                "1",
+                "--",
+                "true",
+                "{x}",
+            ],
+            "two ways to stop",
+        ),
     ],
 )
 def test_mistakes_are_named_before_anything_runs(options, complaint, tmp_path, monkeypatch):
@@ -252,6 +287,7 @@ def test_limits_are_fields_of_the_json(tmp_path, monkeypatch):
         assert failed.params["x"] >= 0.95  # it did not say how much memory it took
     printed = re.sub(r"\s+", " ", done.output)
     assert "--limit memory=10 --min-feasible 0.9" in printed  # in the command to go on with
+    assert re.search(r"Of \d+ feasible suggestions, promised with 9\d % on average", printed)
     other = runner.invoke(app, limited("--trials", "16", *options[:2], "--limit", "memory=12"))
     assert other.exit_code != 0
     assert "of another problem, with limits {'memory': 10.0}" in re.sub(r"\s+", " ", other.output)

@@ -15,10 +15,11 @@ from calibrant.decisions.belief import believe
 from calibrant.decisions.outlook import outlook
 from calibrant.decisions.recommend import recommend_of
 from calibrant.decisions.recommendation import Recommendation
+from calibrant.decisions.stopping import StopWhen
 from calibrant.decisions.words import setting_text
 from calibrant.evaluation.verdict import Tone, verdict
 from calibrant.studies.archive import cut_off
-from calibrant.studies.review import Review, review
+from calibrant.studies.review import FEASIBLE, Review, review
 from calibrant.studies.runner import ERROR_KEY
 from calibrant.studies.shown import COVERAGE
 
@@ -26,8 +27,12 @@ _REASONS = 3  # of failures that are printed
 _COLOURS = {Tone.GOOD: "green", Tone.CAUTION: "yellow", Tone.BAD: "red", Tone.UNKNOWN: ""}
 
 
-def print_result(study: Study) -> None:
-    """Print the best setting, the verdict on the intervals, and why trials failed.
+def print_result(study: Study, stop: StopWhen | None = None) -> None:
+    """Print the best setting, what came true of what was said, why trials failed, and the outlook.
+
+    Args:
+        study: with a trial that has a finite value.
+        stop: what was to stop it; the outlook is about the same improvement.
 
     Raises:
         ValueError: if no trial has a finite value.
@@ -41,9 +46,14 @@ def print_result(study: Study) -> None:
     held = verdict(int(found.held.sum()), int(found.held.size), COVERAGE)
     if held.total:
         say(held.sentence, _COLOURS[held.tone])
+    for kind in found.statements:
+        if kind.kind == FEASIBLE:
+            say(str(kind))
     _print_failures(study)
-    with suppress(ValueError):  # fewer than five trials say nothing about the next ones
-        say(outlook(study).sentences()[1])
+    asked = StopWhen() if stop is None else stop
+    if asked.reason is None:  # else it has been said already
+        with suppress(ValueError):  # fewer than five trials say nothing about the next ones
+            say(outlook(study, asked.trials, asked.delta).sentences()[1])
 
 
 def _print_recommendation(study: Study, found: Review) -> None:

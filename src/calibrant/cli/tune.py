@@ -193,8 +193,15 @@ def tune(
         float | None, typer.Option(help="The improvement that --stop-below asks about.")
     ] = None,
     look_ahead: Annotated[
-        int, typer.Option(help="Within how many more trials, for --stop-below.")
+        int, typer.Option(help="Within how many more trials, for --stop-below or --value.")
     ] = TRIALS,
+    value: Annotated[
+        float | None,
+        typer.Option(help="What an improvement by 1 is worth: stop when trials cost more."),
+    ] = None,
+    price: Annotated[
+        float | None, typer.Option(help="What a trial costs, in the currency of --value.")
+    ] = None,
 ) -> None:
     """Tune any program: minimise the last number that it prints.
 
@@ -221,7 +228,7 @@ def tune(
         processes = jobs * validate.at_least("workers", workers, 1)
         command.check(list(space), processes, placeholders(listed))
         check_writable(report)
-        stop = _stop(stop_below, min_gain, look_ahead)
+        stop = _stop(stop_below, min_gain, look_ahead, value, price)
         if logs is not None and logs.is_file():
             raise ValueError(f"{logs} is a file; give the folder to keep logs in.")
         renamed = parse_renamed(rename or [])
@@ -249,6 +256,7 @@ def tune(
             "--time-budget": time_budget, "--logs": logs, "--seed": seed,
             "--stop-below": stop_below, "--min-gain": min_gain,
             "--look-ahead": None if look_ahead == TRIALS else look_ahead,
+            "--value": value, "--price": price,
         }  # fmt: skip
         until = {"--trials": total if purse is None else trials, "--budget": budget}
         record_run(study, _command_line({**until, **options}, program), seed)
@@ -282,7 +290,7 @@ def tune(
             say(stop.reason)
         if purse is not None:
             say(f"Budget: {purse.words(study)}.")
-        finish(study, report, f"Tuning {' '.join(program)}")
+        finish(study, report, f"Tuning {' '.join(program)}", stop)
         more = {**until, **_more(study, total, purse)}
         go_on = _command_line({**more, **options}, program)
         print_next(_ways_on(go_on, hidden(storage), study_name))
@@ -334,10 +342,22 @@ def _watched(port: int | None, storage: str) -> Iterator[Listener | None]:
         yield publisher()
 
 
-def _stop(below: float | None, min_gain: float | None, look_ahead: int) -> StopWhen | None:
+def _stop(
+    below: float | None,
+    min_gain: float | None,
+    look_ahead: int,
+    value: float | None,
+    price: float | None,
+) -> StopWhen | None:
     if below is None and min_gain is not None:
         raise ValueError("--min-gain belongs to --stop-below: give both, or neither.")
-    return None if below is None else StopWhen(below, min_gain, look_ahead)
+    if value is None and price is None:
+        return None if below is None else StopWhen(below, min_gain, look_ahead)
+    if value is None or price is None:
+        raise ValueError("--value and --price belong together: give both, or neither.")
+    if below is not None:
+        raise ValueError("--stop-below and --value are two ways to stop: give one of them.")
+    return StopWhen(trials=look_ahead, value=value, price=price)
 
 
 def _remarks(command: Command, listener: Listener) -> Listener:
@@ -405,10 +425,10 @@ def _parse_parameters(texts: list[str]) -> Iterator[tuple[str, Any]]:
         yield name, values
 
 
-def finish(study: Study, report: Path | None, title: str) -> None:
+def finish(study: Study, report: Path | None, title: str, stop: StopWhen | None = None) -> None:
     """Print the result of a study and write its report, or fail if there is no result."""
     try:
-        print_result(study)
+        print_result(study, stop)
     except ValueError as error:
         fail(str(error))
     if report is not None:

@@ -19,6 +19,8 @@ from calibrant.studies.shown import COVERAGE, ShownForecasts
 from calibrant.studies.statements import Statements
 from calibrant.studies.suggestions import signs
 
+FEASIBLE = "feasible suggestion"  # the kind of statement that promises to meet all constraints
+
 
 @dataclass(frozen=True)
 class Review:
@@ -55,8 +57,7 @@ class Review:
         every = np.full(self.held.size, COVERAGE)
         found = [Statements("interval", "held", every, self.held)]
         if self.promised.size:
-            kind = "feasible suggestion"
-            found.append(Statements(kind, "met all constraints", self.promised, self.met))
+            found.append(Statements(FEASIBLE, "met all constraints", self.promised, self.met))
         if self.hoped.size:
             verb = "improved on the best value"
             found.append(Statements("suggestion", verb, self.hoped, self.beaten))
