@@ -159,4 +159,4 @@ def test_kinds_keep_the_suite_and_what_is_held_out_apart():
     kinds = tables._kinds(["forrester, noisy", "colville, noisy"])
     assert kinds["suite: all"] == kinds["suite: noisy"] == ["forrester, noisy"]
     assert kinds["held out: all"] == kinds["held out: noisy"] == ["colville, noisy"]
-    assert list(kinds)[0] == "suite: all"
+    assert next(iter(kinds)) == "suite: all"
