@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.decisions.outlook import BINS, stated_and_happened
+from benchmarks.decisions.outlook import BINS, OFF, stated_and_happened
 from benchmarks.kit.lines import append, read_lines
 from benchmarks.kit.running import commit, run_missing
 from benchmarks.kit.words import markdown_table
@@ -85,7 +85,7 @@ def section() -> list[str]:
     records = list(read_lines(RESULTS))
     if not records:
         return []
-    rows = []
+    rows: list[list[str]] = []
     for name, part in PARTS.items():
         for by, words in (("raw", "the model alone"), ("shown", "as shown")):
             made = np.array(
@@ -109,7 +109,15 @@ def section() -> list[str]:
         "",
         markdown_table([*head, *(f"about {level:.0%}" for level in BINS)], rows, text_columns=2),
         "",
+        f"Within 5 points of what happened, as was the goal, are {_reached(rows[1])} as shown, and "
+        f"{_reached(rows[0])} by the model alone, over all suggestions.",
+        "",
     ]
+
+
+def _reached(row: list[str]) -> str:
+    known = [cell for cell in row[5:] if cell != "–"]
+    return f"{sum(OFF not in cell for cell in known)} of {len(known)} probabilities"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

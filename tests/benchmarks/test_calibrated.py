@@ -153,3 +153,10 @@ def test_searches_of_unknown_code_are_counted(monkeypatch):
 def test_the_worst_tenth():
     assert tables._worst(np.arange(30.0)) == pytest.approx(28.0)
     assert tables._worst(np.array([3.0, 1.0])) == 3.0
+
+
+def test_kinds_keep_the_suite_and_what_is_held_out_apart():
+    kinds = tables._kinds(["forrester, noisy", "colville, noisy"])
+    assert kinds["suite: all"] == kinds["suite: noisy"] == ["forrester, noisy"]
+    assert kinds["held out: all"] == kinds["held out: noisy"] == ["colville, noisy"]
+    assert next(iter(kinds)) == "suite: all"
