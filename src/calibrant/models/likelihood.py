@@ -123,18 +123,19 @@ def negative_log_joint(
         C, pullback = correlation(parameters.kernel)
         K = signal * C
         K.flat[:: n + 1] += learned + known
-        factor, failed = dpotrf(K, lower=1, clean=1, overwrite_a=0)
+        factor, failed = dpotrf(K.T, lower=1, clean=1, overwrite_a=1)
         if failed:  # not positive definite to working precision: no place to be
             return 1e25, np.zeros_like(theta), np.zeros_like(v)
         alpha, _ = dpotrs(factor, v, lower=1)
         value = 0.5 * v @ alpha + np.log(factor.diagonal()).sum() + n * LOG_SQRT_2PI
-        inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
-        inverse += np.tril(inverse, -1).T  # LAPACK fills one triangle
-        by_K = 0.5 * (inverse - np.outer(alpha, alpha))
-        by_noise = learned * by_K.trace() if learns else None
-        gradient = layout.join(
-            Hyperparameters(pullback(by_K) * signal, signal * (by_K * C).sum(), by_noise)
-        )
+        inverse, _ = dpotri(factor, lower=1, overwrite_c=1)  # LAPACK fills one triangle
+        by_K = 0.5 * (inverse + inverse.T - np.multiply.outer(alpha, alpha))
+        diagonal = 0.5 * (inverse.diagonal() - alpha * alpha)
+        by_K.flat[:: n + 1] = diagonal
+        # Of Σ by_K K, whose value is known, noise has the diagonal, and the signal all the rest.
+        by_signal = 0.5 * (n - v @ alpha) - ((learned + known) * diagonal).sum()
+        by_noise = learned * diagonal.sum() if learns else None
+        gradient = layout.join(Hyperparameters(pullback(by_K) * signal, by_signal, by_noise))
         if priors is not None:
             z = (theta - centre) / width
             value += 0.5 * z @ z
