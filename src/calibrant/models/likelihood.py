@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
-from scipy.optimize import minimize
 
+from calibrant.core.descent import descend
 from calibrant.core.normal import LOG_SQRT_2PI
 from calibrant.core.typing import FloatArray
 from calibrant.models.hyperparameters import Hyperparameters, Layout
@@ -37,7 +37,7 @@ _DESCENTS = 2  # from the most promising of a few starts
 _ENOUGH = 250  # outcomes, spread over time, that tell a handful of hyper-parameters
 
 # Hyper-parameters are never needed to more digits than the outcomes can tell.
-_DESCENT: Any = {"maxiter": 25, "ftol": 1e-4, "gtol": 1e-3}
+_DESCENT: Any = {"iterations": 25, "ftol": 1e-4, "gtol": 1e-3}
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,7 @@ def most_probable(
     X, v, noise = X[some], v[some], None if noise is None else noise[some]
     names = Layout.of(kernel, X.shape[1], learns or noise is None).names
     loss = negative_log_posterior(kernel, X, v, noise, priors, learns)
-    bounds = log_bounds(names)
-    low, high = np.array(bounds).T
+    low, high = np.array(log_bounds(names)).T
     centre = np.array([(priors or Priors()).of(name, X.shape[1])[0] for name in names])
     if warm is not None:
         starts = [np.clip(warm, low, high)]
@@ -175,11 +174,8 @@ def most_probable(
             moved = centre + [shift.get(_kind(name), 0.0) for name in names]
             starts.append(np.clip(moved, low, high))
         starts.sort(key=lambda theta: loss(theta)[0])
-    found = [
-        minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_DESCENT)
-        for start in starts[:_DESCENTS]
-    ]
-    return np.asarray(min(found, key=lambda result: result.fun).x)
+    found = [descend(loss, start, low, high, **_DESCENT) for start in starts[:_DESCENTS]]
+    return min(found, key=lambda end: end.value).x
 
 
 def enough(count: int) -> slice | NDArray[np.intp]:
