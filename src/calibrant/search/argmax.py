@@ -24,7 +24,7 @@ _ROUNDS = 4  # of changing one integer or category at a time
 _CHUNK = 4096  # points of a list valued at a time: 100,000 at once would take gigabytes
 # Numbers, one per point and outcome, that are worked on at a time: new memory for more of them,
 # which does not stay in the cache, takes several times as long as the arithmetic.
-_AT_ONCE = 16_384
+_AT_ONCE = 8_192
 _FEWEST = 16  # points at a time all the same
 
 
@@ -91,11 +91,11 @@ def _best_of_all(
 
 def _screened(criterion: Criterion, points: FloatArray, at_once: int) -> tuple[FloatArray, bool]:
     """Return the values of points, and whether the criterion is one without a gradient."""
-    values, gradients = zip(
-        *(criterion(points[at : at + at_once]) for at in range(0, len(points), at_once)),
-        strict=True,
-    )
-    return np.concatenate(values), gradients[0] is None
+    values, stepped = np.empty(len(points)), False
+    for at in range(0, len(points), at_once):
+        values[at : at + at_once], gradient = criterion(points[at : at + at_once])
+        stepped = gradient is None
+    return values, stepped
 
 
 def _candidates(cube: Cube, rng: np.random.Generator, near: FloatArray) -> FloatArray:

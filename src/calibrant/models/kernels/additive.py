@@ -98,21 +98,36 @@ class Additive(Kernel):
         inverse, share = np.exp(-theta[-2]), _share(theta)
         inputs = X.T[:, None] * inverse  # (dim, 1, n)
 
+        def of(
+            x: FloatArray, some: slice
+        ) -> tuple[FloatArray, FloatArray, Callable[[], FloatArray]]:
+            """Return by how much values are apart, in lengthscales, and φ and φ′ of that."""
+            difference = x.T[some, :, None] * inverse - inputs[some]
+            squared = np.square(difference)
+            for c in self.categorical:  # labels differ, they are not apart
+                if some.start <= c < some.stop:
+                    squared[c - some.start] = apart(x[:, c], X[:, c], c) * inverse**2
+                    difference[c - some.start] = 0.0
+            return difference, *self.whole.profile(squared)
+
         def forward(x: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
             C, pullback_whole = whole(x)
+            groups = _together(dim, C.size)
             effects = np.zeros_like(C)
-            slopes = []
-            for some in _together(dim, C.size):
-                apart_by = x.T[some, :, None] * inverse - inputs[some]
-                effect, slope = self.whole.profile(self._squared(apart_by, some, x, X, inverse))
+            for some in groups:
+                difference, effect, slope = of(x, some)
                 effects += effect.sum(axis=0)
-                slopes.append((some, slope, apart_by))
 
             def pullback(W: FloatArray) -> FloatArray:
                 by_x = pullback_whole((1.0 - share) * W)
                 factor = 2.0 * inverse * share / dim
-                for some, slope, apart_by in slopes:
-                    by_x[:, some] += factor * (W * slope() * apart_by).sum(axis=2).T
+                for some in groups:
+                    # To keep all of several groups would cost those who need no gradient more than
+                    # it costs the others to find them again.
+                    apart_by, _, by = (
+                        of(x, some) if len(groups) > 1 else (difference, effect, slope)
+                    )
+                    by_x[:, some] += factor * (W * by() * apart_by).sum(axis=2).T
                 return by_x
 
             return self.level + (1.0 - share) * C + (share / dim) * effects, pullback
@@ -134,17 +149,6 @@ class Additive(Kernel):
     @property
     def _whole(self) -> Stationary:
         return self.whole(self.per_dimension, self.categorical)
-
-    def _squared(
-        self, apart_by: FloatArray, some: slice, x: FloatArray, X: FloatArray, inverse: float
-    ) -> FloatArray:
-        """Return squared distances of some inputs' values; labels differ, they are not apart."""
-        squared = np.square(apart_by)
-        for c in self.categorical:
-            if some.start <= c < some.stop:
-                squared[c - some.start] = apart(x[:, c], X[:, c], c) * inverse**2
-                apart_by[c - some.start] = 0.0
-        return squared
 
 
 def _together(dim: int, size: int) -> list[slice]:
