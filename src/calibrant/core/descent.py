@@ -9,7 +9,7 @@ of SciPy that it was not tried with gets the wrapper, and the same results.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -57,18 +57,19 @@ def descend(
         gtol: where no slope inside the bounds is steeper, the descent has ended.
     """
     if not _is_tried():
-        options = {"maxiter": iterations, "maxfun": evaluations, "ftol": ftol, "gtol": gtol}
+        options: Any = {"maxiter": iterations, "maxfun": evaluations, "ftol": ftol, "gtol": gtol}
         found = minimize(
             loss,
             start,
             jac=True,
             method="L-BFGS-B",
-            bounds=np.column_stack([low, high]),
+            bounds=list(zip(low, high, strict=True)),
             options=options,
         )
         return Descent(np.asarray(found.x), float(found.fun))
-    from scipy.optimize._lbfgsb import setulb
+    from scipy.optimize import _lbfgsb
 
+    advance: Any = _lbfgsb.setulb  # its stub asks for whole numbers where it takes others
     # It reads memory as it lies there.
     low, high = (np.ascontiguousarray(bound, dtype=float) for bound in (low, high))
     x = np.ascontiguousarray(np.clip(start, low, high), dtype=float)
@@ -82,7 +83,7 @@ def descend(
     integers, numbers = np.zeros(44, dtype=np.int32), np.zeros(29)
     steps = evaluated = 0
     while True:
-        setulb(
+        advance(
             _KEPT, x, low, high, both, value, gradient, factor, gtol, floats, whole, task, flags,
             integers, numbers, _SEARCHED, line_task,
         )  # fmt: skip
