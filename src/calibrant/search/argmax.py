@@ -25,7 +25,7 @@ _CHUNK = 4096  # points of a list valued at a time: 100,000 at once would take g
 # Numbers, one per point and outcome, that are worked on at a time: new memory for more of them,
 # which does not stay in the cache, takes several times as long as the arithmetic.
 _AT_ONCE = 8_192
-_FEWEST = 16  # points at a time all the same
+_FEWEST = 48  # points at a time all the same: each piece goes through the whole factor
 
 
 def argmax(
