@@ -71,13 +71,13 @@ def test_the_joint_loss_has_its_gradient_by_outcomes():
 def descents(monkeypatch):
     """The losses that are descended, and where from."""
     seen = []
-    real = output_warping.minimize
+    real = output_warping.descend
 
-    def watched(loss, start, **settings):
+    def watched(loss, start, *bounds, **settings):
         seen.append((loss, start))
-        return real(loss, start, **settings)
+        return real(loss, start, *bounds, **settings)
 
-    monkeypatch.setattr(output_warping, "minimize", watched)
+    monkeypatch.setattr(output_warping, "descend", watched)
     return seen
 
 

@@ -10,7 +10,7 @@ from calibrant.search.defaults import INFORMED, SHOWN
 from calibrant.search.shown import informed
 from calibrant.studies.archive import Archive
 from calibrant.studies.shown import COVERAGE, ShownForecasts
-from calibrant.studies.suggestions import stored
+from calibrant.studies.suggestions import showing, stored
 
 
 def bowl(trial):
@@ -188,6 +188,24 @@ def test_outcomes_that_come_later_are_observed_by_a_process_that_went_on():
     study.optimize(bowl, n_trials=4)
     archive.update(study)
     shown.update(archive.records)
+    assert shown.recalibrator.to_dict() == as_read(study)[1].recalibrator.to_dict()
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_what_another_worker_has_observed_need_not_be_observed_again(damaged):
+    """A trial that runs holds the state of the worker that began it."""
+    study = searched(trials=16)
+    archive, shown = Archive(), ShownForecasts(go_on=True)
+    archive.update(study)
+    shown.update(archive.records)
+    observed = set(shown.issued)
+    study.optimize(bowl, n_trials=6)
+    bowl(study.ask())
+    note = showing(study.trials[-1])
+    assert note is not None
+    archive.update(study)
+    shown.update(archive.records, [None, {**note, "total": 1e9} if damaged else note])
+    assert (shown.issued.keys() == observed) != damaged
     assert shown.recalibrator.to_dict() == as_read(study)[1].recalibrator.to_dict()
 
 

@@ -15,7 +15,7 @@ from optuna.trial import TrialState
 import calibrant
 from calibrant.studies.archive import Archive, running_points
 from calibrant.studies.shown import ShownForecasts
-from calibrant.studies.suggestions import _KEY, Stored, stored, suggested
+from calibrant.studies.suggestions import _KEY, Stored, showing, stored, suggested
 
 SPACE = {"x": FloatDistribution(0.0, 1.0)}
 
@@ -130,7 +130,7 @@ def test_no_damaged_record_breaks_a_study(searched, data):
     with np.errstate(all="ignore"):
         running = [params for _, params in running_points(study, -1)]
         history = archive.history(archive.space(archive.search_space()), 1, running)
-        shown.update(archive.records)
+        shown.update(archive.records, [showing(trial)])
     assert np.isfinite(history.Y).all()
     assert np.isfinite(history.pending).all()
 

@@ -1,7 +1,8 @@
 """The foundation: the array type, input checks, the normal distribution and the unit cube.
 
 Owns: the array type, the form of error messages, numbers in words, special functions of the normal,
-which outcomes are penalties, the unit cube that a search runs on, and rules that points keep to.
+which outcomes are penalties, the unit cube that a search runs on, rules that points keep to, and
+descents.
 May use: NumPy and SciPy.
 Public names: :class:`Axis`, :class:`Cube`.
 """

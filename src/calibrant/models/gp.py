@@ -86,7 +86,7 @@ class GaussianProcess:
 
     def with_labels(self, columns: tuple[int, ...]) -> GaussianProcess:
         """Return the process, told which columns are labels, unless it knows of some."""
-        if self.kernel.categorical:
+        if self.kernel.categorical or not columns:
             return self
         return replace(self, kernel=replace(self.kernel, categorical=columns))
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
-from scipy.optimize import minimize
 
+from calibrant.core.descent import descend
 from calibrant.core.normal import LOG_SQRT_2PI
 from calibrant.core.typing import FloatArray
 from calibrant.models.hyperparameters import Hyperparameters, Layout
@@ -37,7 +37,7 @@ _DESCENTS = 2  # from the most promising of a few starts
 _ENOUGH = 250  # outcomes, spread over time, that tell a handful of hyper-parameters
 
 # Hyper-parameters are never needed to more digits than the outcomes can tell.
-_DESCENT: Any = {"maxiter": 25, "ftol": 1e-4, "gtol": 1e-3}
+_DESCENT: Any = {"iterations": 25, "ftol": 1e-4, "gtol": 1e-3}
 
 
 @dataclass(frozen=True)
@@ -123,18 +123,19 @@ def negative_log_joint(
         C, pullback = correlation(parameters.kernel)
         K = signal * C
         K.flat[:: n + 1] += learned + known
-        factor, failed = dpotrf(K, lower=1, clean=1, overwrite_a=0)
+        factor, failed = dpotrf(K.T, lower=1, clean=1, overwrite_a=1)
         if failed:  # not positive definite to working precision: no place to be
             return 1e25, np.zeros_like(theta), np.zeros_like(v)
         alpha, _ = dpotrs(factor, v, lower=1)
         value = 0.5 * v @ alpha + np.log(factor.diagonal()).sum() + n * LOG_SQRT_2PI
-        inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
-        inverse += np.tril(inverse, -1).T  # LAPACK fills one triangle
-        by_K = 0.5 * (inverse - np.outer(alpha, alpha))
-        by_noise = learned * by_K.trace() if learns else None
-        gradient = layout.join(
-            Hyperparameters(pullback(by_K) * signal, signal * (by_K * C).sum(), by_noise)
-        )
+        inverse, _ = dpotri(factor, lower=1, overwrite_c=1)  # LAPACK fills one triangle
+        by_K = 0.5 * (inverse + inverse.T - np.multiply.outer(alpha, alpha))
+        diagonal = 0.5 * (inverse.diagonal() - alpha * alpha)
+        by_K.flat[:: n + 1] = diagonal
+        # Of Σ by_K K, whose value is known, noise has the diagonal, and the signal all the rest.
+        by_signal = 0.5 * (n - v @ alpha) - ((learned + known) * diagonal).sum()
+        by_noise = learned * diagonal.sum() if learns else None
+        gradient = layout.join(Hyperparameters(pullback(by_K) * signal, by_signal, by_noise))
         if priors is not None:
             z = (theta - centre) / width
             value += 0.5 * z @ z
@@ -162,8 +163,7 @@ def most_probable(
     X, v, noise = X[some], v[some], None if noise is None else noise[some]
     names = Layout.of(kernel, X.shape[1], learns or noise is None).names
     loss = negative_log_posterior(kernel, X, v, noise, priors, learns)
-    bounds = log_bounds(names)
-    low, high = np.array(bounds).T
+    low, high = np.array(log_bounds(names)).T
     centre = np.array([(priors or Priors()).of(name, X.shape[1])[0] for name in names])
     if warm is not None:
         starts = [np.clip(warm, low, high)]
@@ -174,11 +174,8 @@ def most_probable(
             moved = centre + [shift.get(_kind(name), 0.0) for name in names]
             starts.append(np.clip(moved, low, high))
         starts.sort(key=lambda theta: loss(theta)[0])
-    found = [
-        minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_DESCENT)
-        for start in starts[:_DESCENTS]
-    ]
-    return np.asarray(min(found, key=lambda result: result.fun).x)
+    found = [descend(loss, start, low, high, **_DESCENT) for start in starts[:_DESCENTS]]
+    return min(found, key=lambda end: end.value).x
 
 
 def enough(count: int) -> slice | NDArray[np.intp]:

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
+from calibrant.core.descent import descend
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.output_maps.power import MonotoneMap, PowerMap
 from calibrant.forecasts.output_maps.tanh import TanhMap
@@ -37,7 +37,7 @@ _WIDTH = np.repeat([_HEIGHT[1], _SLOPE[1], _SHIFT[1]], STEPS)
 _BOUNDS = [(-7.0, 4.0)] * STEPS + [(-3.0, 3.0)] * STEPS + [(-4.0, 4.0)] * STEPS
 
 # A warp adds nine parameters along a narrow valley, so the fit takes more iterations.
-_DESCENT: Any = {"maxiter": 50, "ftol": 1e-6, "gtol": 1e-3}
+_DESCENT: Any = {"iterations": 50, "ftol": 1e-6, "gtol": 1e-3}
 
 
 def most_probable_warp(
@@ -75,8 +75,7 @@ def most_probable_warp(
         value += 0.5 * z @ z - log_jacobian
         return value, np.concatenate([by_theta, pullback(by_v, -1.0) + z / _WIDTH])
 
-    bounds = [*log_bounds(layout.names), *_BOUNDS]
-    low, high = np.array(bounds).T
+    low, high = np.array([*log_bounds(layout.names), *_BOUNDS]).T
     if start is not None:
         known = start[1]
         steps = [np.log(known.heights), np.log(known.slopes), known.shifts]
@@ -88,23 +87,13 @@ def most_probable_warp(
             np.concatenate([theta, np.full(STEPS, height), np.zeros(STEPS), places])
             for height in (-4.0, 0.0)
         ]
-    found = [
-        minimize(
-            loss,
-            np.clip(p, low, high),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options=_DESCENT,
-        )
-        for p in points
-    ]
-    best = min(found, key=lambda result: result.fun).x
+    found = [descend(loss, point, low, high, **_DESCENT) for point in points]
+    best = min(found, key=lambda end: end.value).x
     heights, slopes, shifts = best[size:].reshape(3, STEPS)
     rough = TanhMap.of(np.exp(heights), np.exp(slopes), shifts, centre=centre, unit=unit)
     risen = rough(y)
     fitted = replace(rough, mean=float(risen.mean()), std=_spread(risen))
-    return fitted, np.asarray(best[:size])
+    return fitted, best[:size]
 
 
 def _warped(

@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import lsq_linear, minimize, nnls
+from scipy.optimize import lsq_linear, nnls
 
 from calibrant.core import validate
+from calibrant.core.descent import descend
 from calibrant.core.normal import squared_cdf_integral
 from calibrant.core.typing import FloatArray
 from calibrant.models.adjusted import Adjusted
@@ -29,7 +30,7 @@ from calibrant.models.hyperparameters import Layout
 from calibrant.models.likelihood import log_bounds, negative_log_joint
 from calibrant.models.rotation import FittedRotation, Rotation
 
-_DESCENT: Any = {"maxiter": 25, "ftol": 1e-4, "gtol": 1e-3}  # as for a plain process
+_DESCENT: Any = {"iterations": 25, "ftol": 1e-4, "gtol": 1e-3}  # as for a plain process
 _MOST_OUTCOMES = 300  # each step of each descent solves a problem in n variables
 
 
@@ -108,10 +109,8 @@ def relaxed(process: FittedGP, threshold: float) -> FittedGP:
         value, by_theta, _ = joint(theta, at(theta).v)
         return value, by_theta
 
-    bounds = log_bounds(Layout.of(kernel, X.shape[1], noise is None).names)
-    found = minimize(
-        loss, process.theta, jac=True, method="L-BFGS-B", bounds=bounds, options=_DESCENT
-    )
+    low, high = np.array(log_bounds(Layout.of(kernel, X.shape[1], noise is None).names)).T
+    found = descend(loss, process.theta, low, high, **_DESCENT)
     return at(found.x)
 
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import expit, gammaln, logsumexp
+from scipy.special import expit, gammaln
 
 from calibrant.core import validate
 from calibrant.core.normal import LOG_SQRT_2PI
@@ -154,8 +154,9 @@ def _integrated(squares: FloatArray, likelihood: Likelihood) -> Alternative:
     width = max(coarse[1] - coarse[0], 6.0 * _BELIEF / np.sqrt(1.0 + squares.size))
     fine = peak + width * _FINE
     values = log_joint(fine)
-    weights = np.exp(values - values.max())
-    log_evidence = logsumexp(values) + np.log(fine[1] - fine[0])
+    largest = values.max()
+    weights = np.exp(values - largest)
+    log_evidence = largest + np.log(weights.sum() * (fine[1] - fine[0]))
     return Alternative(float(log_evidence), float(weights @ fine / weights.sum()))
 
 

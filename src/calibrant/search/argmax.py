@@ -22,6 +22,10 @@ _AROUND = 128  # points near the best so far: in many dimensions screening alone
 _STARTS = 5  # climbs, made at once
 _ROUNDS = 4  # of changing one integer or category at a time
 _CHUNK = 4096  # points of a list valued at a time: 100,000 at once would take gigabytes
+# Numbers, one per point and outcome, that are worked on at a time: new memory for more of them,
+# which does not stay in the cache, takes several times as long as the arithmetic.
+_AT_ONCE = 8_192
+_FEWEST = 48  # points at a time all the same: each piece goes through the whole factor
 
 
 def argmax(
@@ -30,6 +34,7 @@ def argmax(
     rng: np.random.Generator,
     near: FloatArray,
     taken: Set[bytes] = frozenset(),
+    outcomes: int = 1,
 ) -> FloatArray:
     """Return the best point found that is not ``taken``.
 
@@ -39,6 +44,7 @@ def argmax(
         rng: randomness of the screening.
         near: points (k, dim) worth looking around, best first.
         taken: keys of points not to return again; when a finite cube has no others, it may.
+        outcomes: how many the criterion goes by: the more, the fewer points are valued at a time.
     """
     if cube.countable:
         return _best_of_all(criterion, cube, rng, taken)
@@ -47,9 +53,8 @@ def argmax(
         candidates = _untaken(candidates, taken)
     if not candidates.shape[0]:  # all there is has been taken
         return cube.untaken(rng, taken)
-    values, gradient = criterion(candidates)
-    stepped = gradient is None  # trees are flat in places, and whole regions have the same value
-    if stepped:
+    values, stepped = _screened(criterion, candidates, max(_FEWEST, _AT_ONCE // max(1, outcomes)))
+    if stepped:  # trees are flat in places, and whole regions have the same value
         follow, promising = wander, _by_value_and_distance(values, candidates, near)[:_STARTS]
     else:
         follow, promising = climb, _largest(values, _STARTS)
@@ -82,6 +87,15 @@ def _best_of_all(
     chunks = [points[at : at + _CHUNK] for at in range(0, len(points), _CHUNK)]
     values = np.concatenate([criterion(chunk)[0] for chunk in chunks])
     return np.asarray(points[np.argmax(values)])
+
+
+def _screened(criterion: Criterion, points: FloatArray, at_once: int) -> tuple[FloatArray, bool]:
+    """Return the values of points, and whether the criterion is one without a gradient."""
+    values, stepped = np.empty(len(points)), False
+    for at in range(0, len(points), at_once):
+        values[at : at + at_once], gradient = criterion(points[at : at + at_once])
+        stepped = gradient is None
+    return values, stepped
 
 
 def _candidates(cube: Cube, rng: np.random.Generator, near: FloatArray) -> FloatArray:

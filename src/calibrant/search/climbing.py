@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 
 from calibrant.acquisition.base import Criterion
 from calibrant.core.cube import MIDDLE, Cube
+from calibrant.core.descent import descend
 from calibrant.core.planes import Planes
 from calibrant.core.typing import FloatArray
 
@@ -79,16 +80,10 @@ def _ascend(criterion: Criterion, cube: Cube, starts: FloatArray) -> FloatArray:
             by_x[absent] = 0.0
         return -float(values.sum()), -by_x[:, cube.free].ravel()
 
+    ends_of = (cube.low or (0.0,) * cube.dim, cube.high or (1.0,) * cube.dim)
+    low, high = (np.tile(np.array(ends)[cube.free], starts.shape[0]) for ends in ends_of)
     start = starts[:, cube.free].ravel()
-    low, high = cube.low or (0.0,) * cube.dim, cube.high or (1.0,) * cube.dim
-    found = minimize(
-        loss,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(low[i], high[i]) for i in cube.free] * starts.shape[0],
-        options={"maxiter": 30, "maxfun": 40, "ftol": 1e-5, "gtol": 1e-4},
-    )
+    found = descend(loss, start, low, high, iterations=30, evaluations=40, ftol=1e-5, gtol=1e-4)
     ends = starts.copy()
     ends[:, cube.free] = found.x.reshape(starts.shape[0], -1)
     return cube.snap(ends)

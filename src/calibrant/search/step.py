@@ -185,7 +185,7 @@ class Policy:
         taken, notices = self.taken(history, cube)
         best_first = near(history, rng)
         where = cube if reach is None else cube.around(best_first[0], reach)
-        x = argmax(criterion, where, rng, best_first, taken)
+        x = argmax(criterion, where, rng, best_first, taken, len(history.Y))
         return x, (*notices, *self._broken(x, data, fits))
 
     def recalibrate(self, data: TrainingData, fits: Fits) -> list[Forecast]:

@@ -105,6 +105,7 @@ class Archive:
     _ranges: dict[str, tuple[bool, int, BaseDistribution]] = field(default_factory=dict)
     _rows: dict[int, FloatArray] = field(default_factory=dict)  # of the space last asked for
     _rows_of: Mapping[str, BaseDistribution] | None = None
+    _plain: Space | None = None  # the space last asked for, if trials do not tell what exists when
 
     def update(self, study: Study, trials: Sequence[FrozenTrial] | None = None) -> None:
         """Read the trials that have finished since last time.
@@ -197,7 +198,13 @@ class Archive:
         declared = declared_conditions(self.structure, distributions)
         always = distributions.keys() - declared.keys()
         if all(always <= names for names in self._together):
-            return Space(distributions, declared, structure=self.structure)
+            known = self._plain
+            if known is None or (known.distributions, known.structure) != (
+                distributions,
+                self.structure,
+            ):
+                self._plain = known = Space(distributions, declared, structure=self.structure)
+            return known
         seen = self._seen()
         every = {**conditions(distributions, seen), **declared}
         return Space(distributions, parents_first(every), seen, self.structure)

@@ -14,7 +14,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.acquisition.base import Acquisition
 from calibrant.core import validate
@@ -51,7 +51,7 @@ from calibrant.studies.randomness import Randomness
 from calibrant.studies.shown import ShownForecasts
 from calibrant.studies.space import Internal, Space, searchable
 from calibrant.studies.structure import keep
-from calibrant.studies.suggestions import signs, store
+from calibrant.studies.suggestions import showing, signs, store
 
 _ATTEMPTS = 8  # at a point that no other worker has just taken
 _FRESH = 1.0  # seconds for which what a trial has read of its study need not be read again
@@ -264,7 +264,7 @@ class CalibratedSampler(BaseSampler):
             history = self._archive.history(space, objectives, [*running, *avoided])
             suggestion = self._suggest(study, trial, space, history, fixed)
             params = self._domain.internal(space, suggestion.x)
-            shown, by = self._show(suggestion)
+            shown, by = self._show(suggestion, trials)
             store(study, trial, params, suggestion, shown, by, self._random.note(before))
             known = len(self._archive.records)
             trials = self._look(study)
@@ -283,12 +283,13 @@ class CalibratedSampler(BaseSampler):
         return params
 
     def _show(
-        self, suggestion: Suggestion
+        self, suggestion: Suggestion, trials: Sequence[FrozenTrial]
     ) -> tuple[tuple[float, float] | None, dict[str, Any] | None]:
         """Return the calibrated interval of a single objective, minimised, and what shows it."""
         if len(suggestion.forecasts) != 1:
             return None, None
-        self._shown.update(self._archive.records)
+        notes = (showing(trial) for trial in trials if trial.state == TrialState.RUNNING)
+        self._shown.update(self._archive.records, notes)
         interval = self._shown.interval(suggestion.forecasts[0], suggestion.known)
         return interval, self._shown.note(suggestion.known)
 

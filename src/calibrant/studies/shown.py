@@ -61,11 +61,16 @@ class ShownForecasts:
         """The recalibrator after all outcomes so far."""
         return self._states[len(self._finished)]
 
-    def update(self, records: Mapping[int, Record]) -> None:
+    def update(
+        self,
+        records: Mapping[int, Record],
+        notes: Iterable[Mapping[str, Any] | None] = (),
+    ) -> None:
         """Observe what has ended since last time.
 
         Records are in the order in which they ended. A mapping that was given before may have
-        grown at its end; one whose order has changed is another mapping.
+        grown at its end; one whose order has changed is another mapping. Where many have ended,
+        as with many workers, one of the ``notes`` of trials that still run may know of them.
         """
         if records is self._records:
             due = _due(islice(records.items(), self._looked, None))
@@ -78,7 +83,9 @@ class ShownForecasts:
             self._forget()
             due = _due(records.items())
         if due and not self._finished:
-            due = self._begin(due)
+            self._states = {0: _start(due[0][1].known)}
+        if self._go_on and due and (len(due) > 1 or not self._finished):
+            due = self._left(due, notes)
         for number, record in due:
             self._observe(number, record)
         self._records, self._looked = records, len(records)
@@ -108,28 +115,26 @@ class ShownForecasts:
         self.issued = {number: one for number, one in self.issued.items() if number in kept}
         self._states = {after: state for after, state in self._states.items() if after <= count}
 
-    def _begin(self, due: _Due) -> _Due:
-        """Start, where a note allows it after the outcomes that it has observed; return the others.
+    def _left(self, due: _Due, notes: Iterable[Mapping[str, Any] | None]) -> _Due:
+        """Go on from the note that has observed most, if there is one; return what it has not.
 
-        A note does if its outcomes are the first ones of the study as it is now.
+        A note is one to go on from if its outcomes are the first ones of the study as it is now.
         """
-        self._states = {0: _start(due[0][1].known)}
-        if not self._go_on:
-            return due
-        finished, marks = [record.finished for _, record in due], [shown_states.NOTHING]
+        known, marks = len(self._finished), [self._marks[-1]]
         for _, record in due:
             marks.append(shown_states.after(marks[-1], record.finished, record.value))
-        for _, record in reversed(due):
-            state = shown_states.read(record.by)
-            count = 0 if state is None else shown_states.outcomes(state)
-            if state is None or not 0 < count < len(marks):
-                continue
-            others = due[count:]
-            if shown_states.mark(record.by) == marks[count] and _is_known_who_showed(
-                others, finished[:count], count
-            ):
-                self._finished, self._marks = finished[:count], marks[: count + 1]
-                self._states = {count: state}
+        at = {
+            place: note
+            for note in (*notes, *(record.by for _, record in due))
+            if (place := shown_states.place(note)) is not None
+        }
+        for count in range(known + len(due), known, -1):
+            state = shown_states.read(at.get((count, marks[count - known])))
+            seen, others = due[: count - known], due[count - known :]
+            finished = [*self._finished, *(record.finished for _, record in seen)]
+            if state is not None and _is_known_who_showed(others, finished, count):
+                self._finished, self._states = finished, {count: state}
+                self._marks += marks[1 : len(seen) + 1]
                 return others
         return due
 

@@ -62,14 +62,10 @@ def read(note: Mapping[str, Any] | None) -> ChainRecalibrator | None:
     )
 
 
-def mark(note: Mapping[str, Any] | None) -> int | None:
-    """Return the mark of the outcomes that a state has observed."""
-    return None if note is None else note.get("mark")
-
-
-def outcomes(state: ChainRecalibrator) -> int:
-    """Return how many outcomes a state has observed."""
-    return _parts(state)[0].count
+def place(note: Mapping[str, Any] | None) -> tuple[int, int] | None:
+    """Return how many outcomes the state of a note has observed, and their mark."""
+    count, mark = (None, None) if note is None else (note.get("count"), note.get("mark"))
+    return (count, mark) if isinstance(count, int) and isinstance(mark, int) else None
 
 
 def _sum(note: Mapping[str, Any]) -> int:

@@ -115,6 +115,13 @@ def suggested(trial: FrozenTrial) -> dict[str, float]:
         return {}
 
 
+def showing(trial: FrozenTrial) -> Mapping[str, Any] | None:
+    """Return the state that showed the interval of a trial, as it was noted."""
+    record = optuna_private.trial_note(trial, _KEY)
+    note = record.get("by") if isinstance(record, Mapping) else None
+    return note if isinstance(note, Mapping) else None
+
+
 def drawn(trial: FrozenTrial) -> Mapping[str, Any] | None:
     """Return what was noted about random numbers with the suggestion of a trial."""
     record = optuna_private.trial_note(trial, _KEY)

@@ -20,6 +20,10 @@ from calibrant.core.typing import FloatArray
 from calibrant.models.kernels.base import Kernel, OnItself, WithInputs, apart
 from calibrant.models.kernels.stationary import Matern52, Periodic, Stationary
 
+# Effects of several inputs are one array where it stays in the cache: few large steps are faster
+# than many small ones, but new memory costs more than the arithmetic.
+_IN_CACHE = 8192
+
 
 @dataclass(frozen=True)
 class Additive(Kernel):
@@ -55,36 +59,34 @@ class Additive(Kernel):
         n, dim = X.shape
         if dim == 1:
             return self._raised(self._whole.on_itself(X))
-        below = np.tril_indices(n, -1)  # correlations are symmetric, so half of them suffice
-        squared = np.empty((dim, below[0].size))
-        for i in range(dim):
-            squared[i] = self._distances(X[:, i], X[:, i], i)[0][below]
+        rows, columns = np.tril_indices(n, -1)  # correlations are symmetric: half of them suffice
+        lower, upper = rows * n + columns, columns * n + rows
+        squared = np.square(X.T[:, rows] - X.T[:, columns])
+        for c in self.categorical:
+            squared[c] = apart(X[:, c], X[:, c], c)[rows, columns]
 
         def forward(theta: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
             of_whole = self._inverse_lengthscales(theta, dim) ** 2
             of_effect, share = np.exp(-2.0 * theta[-2]), _share(theta)
             whole, slope_whole = self.whole.profile(of_whole @ squared)
-            # One effect at a time, and only sums are kept, so that memory stays in the cache:
-            # new memory for all effects would cost more than the arithmetic.
-            effects, moved = np.zeros((2, below[0].size))
-            for row in squared:
-                effect, slope = self.whole.profile(of_effect * row)
-                effects += effect
-                moved += slope() * row
+            effects, moved = np.zeros((2, rows.size))
+            for some in _together(dim, rows.size):
+                effect, slope = self.whole.profile(of_effect * squared[some])
+                effects += effect.sum(axis=0)
+                moved += (slope() * squared[some]).sum(axis=0)
             effects /= dim
-            C = np.full((n, n), 1.0 + self.level)
-            C[below] = self.level + (1.0 - share) * whole + share * effects
-            C.T[below] = C[below]
+            C = np.full(n * n, 1.0 + self.level)
+            C[lower] = C[upper] = self.level + (1.0 - share) * whole + share * effects
 
             def pullback(M: FloatArray) -> FloatArray:
-                P = 2.0 * M[below]  # each pair counts twice
+                P = 2.0 * M.reshape(-1)[lower]  # each pair counts twice
                 # ∂r²/∂log ℓ = −2 r²
                 by_whole = -2.0 * (1.0 - share) * of_whole * (squared @ (P * slope_whole()))
                 by_effect = -2.0 * share / dim * of_effect * (moved @ P)
                 by_odds = (effects - whole) @ P * share * (1.0 - share)
                 return np.concatenate([self._per_parameter(by_whole), [by_effect, by_odds]])
 
-            return C, pullback
+            return C.reshape(n, n), pullback
 
         return forward
 
@@ -93,24 +95,39 @@ class Additive(Kernel):
         if dim == 1:
             return self._raised(self._whole.with_inputs(theta, X))
         whole = self._whole.with_inputs(theta[:-2], X)
-        inverse, share = np.exp(-2.0 * theta[-2]), _share(theta)
+        inverse, share = np.exp(-theta[-2]), _share(theta)
+        inputs = X.T[:, None] * inverse  # (dim, 1, n)
+
+        def of(
+            x: FloatArray, some: slice
+        ) -> tuple[FloatArray, FloatArray, Callable[[], FloatArray]]:
+            """Return by how much values are apart, in lengthscales, and φ and φ′ of that."""
+            difference = x.T[some, :, None] * inverse - inputs[some]
+            squared = np.square(difference)
+            for c in self.categorical:  # labels differ, they are not apart
+                if some.start <= c < some.stop:
+                    squared[c - some.start] = apart(x[:, c], X[:, c], c) * inverse**2
+                    difference[c - some.start] = 0.0
+            return difference, *self.whole.profile(squared)
 
         def forward(x: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
             C, pullback_whole = whole(x)
+            groups = _together(dim, C.size)
             effects = np.zeros_like(C)
-            slopes = []
-            for i in range(dim):
-                squared, difference = self._distances(x[:, i], X[:, i], i)
-                effect, slope = self.whole.profile(squared * inverse)
-                effects += effect
-                slopes.append((slope, difference))
+            for some in groups:
+                difference, effect, slope = of(x, some)
+                effects += effect.sum(axis=0)
 
             def pullback(W: FloatArray) -> FloatArray:
                 by_x = pullback_whole((1.0 - share) * W)
                 factor = 2.0 * inverse * share / dim
-                for i, (slope, difference) in enumerate(slopes):
-                    if difference is not None:
-                        by_x[:, i] += factor * (W * slope() * difference).sum(axis=1)
+                for some in groups:
+                    # To keep all of several groups would cost those who need no gradient more than
+                    # it costs the others to find them again.
+                    apart_by, _, by = (
+                        of(x, some) if len(groups) > 1 else (difference, effect, slope)
+                    )
+                    by_x[:, some] += factor * (W * by() * apart_by).sum(axis=2).T
                 return by_x
 
             return self.level + (1.0 - share) * C + (share / dim) * effects, pullback
@@ -133,15 +150,11 @@ class Additive(Kernel):
     def _whole(self) -> Stationary:
         return self.whole(self.per_dimension, self.categorical)
 
-    def _distances(
-        self, a: FloatArray, b: FloatArray, column: int
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """Return squared distances of one input's values, and differences if it is numeric."""
-        if column in self.categorical:
-            label = self.categorical[self.categorical.index(column)]  # which knows what it is
-            return apart(a, b, label).astype(float), None
-        difference = np.subtract.outer(a, b)
-        return difference * difference, difference
+
+def _together(dim: int, size: int) -> list[slice]:
+    """Return which inputs to go through at once, where arrays of one input have so many entries."""
+    step = max(1, _IN_CACHE // max(1, size))
+    return [slice(start, min(start + step, dim)) for start in range(0, dim, step)]
 
 
 def _share(theta: FloatArray) -> float:
