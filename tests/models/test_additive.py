@@ -5,6 +5,7 @@ import pytest
 from sklearn.gaussian_process import kernels as reference
 
 from calibrant.models import RBF, Additive, GaussianProcess, Linear, Matern52, Periodic
+from calibrant.models.kernels import additive
 
 DIM = 3
 LENGTHS = {False: [0.6], True: [0.4, 0.9, 1.7]}
@@ -147,3 +148,14 @@ def test_a_level_with_a_negative_variance_is_refused():
 def test_the_whole_is_a_kernel_of_distances(kernel):
     with pytest.raises(ValueError, match=f"of distances alone.*but got {kernel.__name__}"):
         Additive(whole=kernel)
+
+
+def test_effects_that_are_too_many_to_keep_are_the_same(kernel, theta, categorical, monkeypatch):
+    X, x = points(6, categorical, 3), points(9, categorical, 4)
+    weights = np.random.default_rng(5).normal(size=(9, 6))
+    C, pullback = kernel.with_inputs(theta, X)(x)
+    monkeypatch.setattr(additive, "_KEPT", 0)
+    monkeypatch.setattr(additive, "_BLOCK", 24)  # four rows at a time
+    again, pullback_again = kernel.with_inputs(theta, X)(x)
+    np.testing.assert_array_equal(again, C)
+    np.testing.assert_array_equal(pullback_again(weights), pullback(weights))

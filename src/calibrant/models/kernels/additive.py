@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,20 @@ from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 from calibrant.models.kernels.base import Kernel, OnItself, WithInputs, apart
 from calibrant.models.kernels.stationary import Matern52, Periodic, Stationary
+
+
+# Numbers of which effects are kept for the gradient. More are computed again where it is asked for:
+# in a hundred dimensions screening would take a gigabyte, and asks for no gradient.
+_KEPT = 2_000_000
+_BLOCK = 32_000  # of them computed at a time: they stay in the cache
+
+
+class Effect(NamedTuple):
+    """The correlations of one input's effect, the slope by r², and differences if it is numeric."""
+
+    values: FloatArray
+    slope: Callable[[], FloatArray]
+    difference: FloatArray | None
 
 
 @dataclass(frozen=True)
@@ -98,19 +113,27 @@ class Additive(Kernel):
         def forward(x: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
             C, pullback_whole = whole(x)
             effects = np.zeros_like(C)
-            slopes = []
-            for i in range(dim):
-                squared, difference = self._distances(x[:, i], X[:, i], i)
-                effect, slope = self.whole.profile(squared * inverse)
-                effects += effect
-                slopes.append((slope, difference))
+
+            def effect_of(i: int, rows: slice = slice(None)) -> Effect:
+                squared, difference = self._distances(x[rows, i], X[:, i], i)
+                return Effect(*self.whole.profile(squared * inverse), difference)
+
+            kept = [effect_of(i) for i in range(dim)] if dim * C.size <= _KEPT else []
+            for effect in kept:
+                effects += effect.values
+            if not kept:
+                step = max(1, _BLOCK // X.shape[0])
+                for rows in (slice(at, at + step) for at in range(0, x.shape[0], step)):
+                    for i in range(dim):
+                        effects[rows] += effect_of(i, rows).values
 
             def pullback(W: FloatArray) -> FloatArray:
                 by_x = pullback_whole((1.0 - share) * W)
                 factor = 2.0 * inverse * share / dim
-                for i, (slope, difference) in enumerate(slopes):
-                    if difference is not None:
-                        by_x[:, i] += factor * (W * slope() * difference).sum(axis=1)
+                for i in range(dim):
+                    effect = kept[i] if kept else effect_of(i)
+                    if effect.difference is not None:
+                        by_x[:, i] += factor * (W * effect.slope() * effect.difference).sum(axis=1)
                 return by_x
 
             return self.level + (1.0 - share) * C + (share / dim) * effects, pullback
