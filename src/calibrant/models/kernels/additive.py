@@ -21,7 +21,6 @@ from calibrant.core.typing import FloatArray
 from calibrant.models.kernels.base import Kernel, OnItself, WithInputs, apart
 from calibrant.models.kernels.stationary import Matern52, Periodic, Stationary
 
-
 # Numbers of which effects are kept for the gradient. More are computed again where it is asked for:
 # in a hundred dimensions screening would take a gigabyte, and asks for no gradient.
 _KEPT = 2_000_000
