@@ -71,8 +71,11 @@ class Additive(Kernel):
             return self._raised(self._whole.on_itself(X))
         below = np.tril_indices(n, -1)  # correlations are symmetric, so half of them suffice
         squared = np.empty((dim, below[0].size))
-        for i in range(dim):
-            squared[i] = self._distances(X[:, i], X[:, i], i)[0][below]
+        for i, column in enumerate(X.T.copy()):
+            if i in self.categorical:
+                squared[i] = self._distances(column, column, i)[0][below]
+            else:  # of these pairs alone: half of the work, and no matrix to choose them from
+                np.square(column[below[0]] - column[below[1]], out=squared[i])
 
         def forward(theta: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
             of_whole = self._inverse_lengthscales(theta, dim) ** 2
