@@ -1,21 +1,24 @@
 """Kinds of problems beyond one exact objective evaluated one at a time, and who meets on them.
 
-The plan, for two cores: noise 45 core-minutes, workers 30, long searches 25. Most of it is Optuna's
-GPSampler, which takes 3 s for 30 trials; its long searches take a minute each and are left out.
+The plan, in core-minutes: noise 45, workers 30, dimensions 500, long searches 130, mixed spaces 60.
+Most of it is Optuna's GPSampler, which has ten repetitions of tasks in many dimensions, and no long
+searches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, RandomSampler, TPESampler
 
+from benchmarks.kinds import tasks
+from benchmarks.peers import functions, held_out
 from benchmarks.peers.suite import TASKS
 from benchmarks.peers.tasks import Task
-from calibrant import CalibratedSampler
+from calibrant import CalibratedSampler, test_functions
 from calibrant.acquisition import ExpectedImprovement
 from calibrant.acquisition.base import Belief, Criterion
 
@@ -49,12 +52,14 @@ class Kind:
 
     Args:
         about: what they are, for the page.
-        learning: tasks by name, all of real parameters, on which something of calibrant was chosen.
+        learning: tasks by name, on which something of calibrant was chosen.
         held_out: tasks by name, on which nothing was.
         systems: who is compared.
         trials: of a search, the first points included.
         running: evaluations at a time.
         repetitions: planned of each.
+        fewer: of systems that take much time, how many repetitions are planned.
+        digits: whether the page says to how many digits the minimum was found.
     """
 
     about: str
@@ -64,6 +69,12 @@ class Kind:
     trials: int = 30
     running: int = 1
     repetitions: int = 20
+    fewer: Mapping[str, int] = field(default_factory=dict)
+    digits: bool = False
+
+    def planned(self, system: str) -> int:
+        """Return how many repetitions of each task a system has."""
+        return self.fewer.get(system, self.repetitions)
 
     @property
     def tasks(self) -> dict[str, Task]:
@@ -94,6 +105,10 @@ def _named(*names: str) -> dict[str, Task]:
     return {name: TASKS[name] for name in names}
 
 
+def _by_name(of: Iterable[Task]) -> dict[str, Task]:
+    return {task.name: task for task in of}
+
+
 _HELD_OUT = ("schwefel-4", "eggholder", "dixon-price-6", "zakharov-5, shifted 40")
 KINDS: dict[str, Kind] = {
     "noise": Kind(
@@ -122,11 +137,67 @@ KINDS: dict[str, Kind] = {
         trials=53,
         running=8,
     ),
+    "dimensions": Kind(
+        "30 to 200 dimensions: functions that all of them matter to, functions of a few of them, "
+        "and real data.",
+        _by_name(tasks.learning_dimensions()),
+        _by_name(tasks.held_out_dimensions()),
+        ("calibrant", "optuna-gp", "optuna-tpe", "optuna-cma", "random"),
+        trials=100,
+        fewer={"optuna-gp": 10},
+    ),
     "long": Kind(
-        "200 evaluations of smooth and of rough functions.",
-        {},
-        _named(*_HELD_OUT, "griewank-8, shifted 41"),
+        "200 evaluations of smooth and of rough functions, in 2 to 10 dimensions.",
+        {
+            **_by_name(
+                [
+                    functions.task(test_functions.rosenbrock(4)),
+                    functions.task(test_functions.shifted(test_functions.levy(4), 80)),
+                    functions.task(test_functions.shifted(test_functions.alpine(6), 81)),
+                ]
+            ),
+            **_named(
+                "branin",
+                "hartmann-6",
+                "shekel",
+                "styblinski-tang-10",
+                "ackley-5, shifted 2",
+                "rastrigin-2, shifted 6",
+            ),
+        },
+        {
+            **_named(*_HELD_OUT, "griewank-8, shifted 41"),
+            **_by_name(
+                [
+                    functions.task(held_out.colville()),
+                    functions.task(test_functions.shifted(held_out.powell(4), 82), "moved"),
+                    functions.task(test_functions.shifted(held_out.griewank(2), 83), "moved"),
+                ]
+            ),
+        },
         ("calibrant", "optuna-tpe", "optuna-cma", "random"),
         trials=200,
+        digits=True,
+    ),
+    "mixed": Kind(
+        "Whole numbers, labels with up to fifty values, conditions up to four deep.",
+        {
+            **_named(
+                "ackley, 2 of 5 whole",
+                "hartmann-6, 2 on a grid",
+                "three surfaces, two labels",
+                "pressure vessel",
+                "three branches",
+                "training script",
+                "pipeline on digits",
+            ),
+            **_by_name(tasks.learning_mixed()),
+        },
+        {
+            **_named("speed reducer", "kernels on wine", "boosting on diabetes"),
+            **_by_name(tasks.held_out_mixed()),
+        },
+        ("calibrant", "optuna-gp", "optuna-tpe", "random"),
+        trials=50,
     ),
 }

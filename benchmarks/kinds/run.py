@@ -18,11 +18,18 @@ from typing import Any
 
 import numpy as np
 import optuna
-from optuna.distributions import FloatDistribution
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 
 from benchmarks.kinds.kinds import FIRST, KINDS, SYSTEMS
 from benchmarks.kit.lines import append, read_lines
 from benchmarks.kit.running import commit, run_missing
+from benchmarks.peers.adapters.worker import active
+from benchmarks.peers.tasks import Parameter, Settings
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -39,18 +46,23 @@ def execute(kind_name: str, system: str, name: str, seed: int) -> dict[str, Any]
     kind = KINDS[kind_name]
     task, noise, order = kind.tasks[name], *(np.random.default_rng([seed, k]) for k in (1, 2))
     study = optuna.create_study(sampler=SYSTEMS[system](seed))
-    space = {p["name"]: FloatDistribution(p["low"], p["high"]) for p in task.space}
+    space = {p["name"]: distribution(p) for p in task.space}
     means = []
-    for settings in task.first(FIRST, seed):
-        told = task.evaluate(settings, noise)
+    for anything in task.first(FIRST, seed):
+        told, settings = task.evaluate(anything, noise), active(list(task.space), anything)
         means.append(told.mean)
+        distributions = {name: space[name] for name in settings}
         study.add_trial(
-            optuna.trial.create_trial(params=settings, distributions=space, value=told.outcome)
+            optuna.trial.create_trial(
+                params=settings, distributions=distributions, value=told.outcome
+            )
         )
-    began, running = time.process_time(), []
+    seconds, running = 0.0, []
     while len(means) < kind.trials:
+        began = time.process_time()
         while len(running) < min(kind.running, kind.trials - len(means)):
-            running.append(study.ask(space))
+            running.append(asked(study.ask(), task.space, space))
+        seconds += time.process_time() - began
         trial = running.pop(int(order.integers(len(running))))
         told = task.evaluate(trial.params, noise)
         means.append(told.mean)
@@ -59,10 +71,41 @@ def execute(kind_name: str, system: str, name: str, seed: int) -> dict[str, Any]
         "system": system,
         "task": name,
         "seed": seed,
-        "values": [float(f"{value:.6g}") for value in np.minimum.accumulate(means)[FIRST - 1 :]],
-        "seconds": round(time.process_time() - began, 2),
+        "values": [float(f"{value:.9g}") for value in np.minimum.accumulate(means)[FIRST - 1 :]],
+        "seconds": round(seconds, 2),
         "commit": commit(),
     }
+
+
+def distribution(parameter: Parameter) -> BaseDistribution:
+    """Return what Optuna calls a parameter's range."""
+    if parameter["type"] == "choice":
+        return CategoricalDistribution(parameter["choices"])
+    kind = FloatDistribution if parameter["type"] == "float" else IntDistribution
+    return kind(parameter["low"], parameter["high"], log=parameter["log"])
+
+
+def asked(
+    trial: optuna.Trial, parameters: tuple[Parameter, ...], space: dict[str, BaseDistribution]
+) -> optuna.Trial:
+    """Return the trial with the parameters that exist, asked for one after the other."""
+    found: Settings = {}
+    for parameter in parameters:
+        on, values = parameter.get("when", (None, ()))
+        if on is None or found.get(on) in values:
+            name = parameter["name"]
+            found[name] = suggested(trial, name, space[name])
+    return trial
+
+
+def suggested(trial: optuna.Trial, name: str, within: BaseDistribution) -> Any:
+    """Return the value that a trial has for a parameter."""
+    if isinstance(within, CategoricalDistribution):
+        return trial.suggest_categorical(name, within.choices)
+    if isinstance(within, IntDistribution):
+        return trial.suggest_int(name, within.low, within.high, log=within.log)
+    assert isinstance(within, FloatDistribution)
+    return trial.suggest_float(name, within.low, within.high, log=within.log)
 
 
 def main() -> None:
@@ -72,15 +115,18 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=None, help="at most so many of each")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     given = parser.parse_args()
+    most = given.repetitions
     for kind_name in given.kinds:
         kind = KINDS[kind_name]
         done = {(r["system"], r["task"], r["seed"]) for r in read_lines(path(kind_name))}
         missing = [
             (kind_name, system, task, seed)
-            for seed in range(given.repetitions or kind.repetitions)
+            for seed in range(kind.repetitions if most is None else min(most, kind.repetitions))
             for task in kind.tasks
             for system in kind.systems
-            if system in given.systems and (system, task, seed) not in done
+            if seed < kind.planned(system)
+            and system in given.systems
+            and (system, task, seed) not in done
         ]
         run_missing(execute, missing, partial(append, path(kind_name)), given.jobs, kind_name)
 

@@ -7,14 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.kinds.kinds import FIRST, KINDS, Kind
+from benchmarks.kinds.kinds import FIRST, KINDS, SPREAD, Kind
 from benchmarks.kinds.run import RESULTS, path
-from benchmarks.kit.lines import read_lines
+from benchmarks.kit.lines import Record, read_lines
 from benchmarks.kit.statistics import estimate_over_tasks, holm, paired_p
 from benchmarks.kit.words import interval, markdown_table, p_value, signed
+from benchmarks.peers.adapters.worker import from_unit
 from benchmarks.peers.tasks import Task
+from calibrant.core.words import percent
 
 OURS = "calibrant"
+CLOSEST = 1e-10  # of the range of values: stored results hold nine digits
 FEWEST = 5  # repetitions of each task that a line needs
 Regrets = dict[str, dict[str, dict[int, float]]]  # system → task → seed → normalised regret
 
@@ -24,8 +27,10 @@ def regrets(kind_name: str) -> tuple[Regrets, dict[str, float]]:
     kind = KINDS[kind_name]
     found: Regrets = {system: {task: {} for task in kind.tasks} for system in kind.systems}
     seconds: dict[str, list[float]] = {system: [] for system in kind.systems}
-    for row in read_lines(path(kind_name)):
-        left = row["values"][-1] - kind.tasks[row["task"]].minimum
+    rows = [row for row in read_lines(path(kind_name)) if row["task"] in kind.tasks]
+    lowest = lowest_values(kind, rows)
+    for row in rows:
+        left = max(row["values"][-1] - lowest[row["task"]], 0.0)
         found[row["system"]][row["task"]][row["seed"]] = left
         seconds[row["system"]].append(row["seconds"] / (kind.trials - FIRST))
     units = {task: np.mean(list(found["random"][task].values())) for task in kind.tasks}
@@ -37,6 +42,15 @@ def regrets(kind_name: str) -> tuple[Regrets, dict[str, float]]:
         for system, tasks in found.items()
     }
     return scaled, {system: float(np.mean(times)) for system, times in seconds.items() if times}
+
+
+def lowest_values(kind: Kind, rows: list[Record]) -> dict[str, float]:
+    """Return the lowest value of each task; where nobody can know it, the lowest that was found."""
+    lowest = {name: task.minimum for name, task in kind.tasks.items()}
+    for row in rows:
+        if "live" in kind.tasks[row["task"]].groups:
+            lowest[row["task"]] = min(lowest[row["task"]], row["values"][-1])
+    return lowest
 
 
 def worst_tenth(values: np.ndarray) -> float:
@@ -123,13 +137,44 @@ def section(name: str) -> list[str]:
         if tasks:
             parts += [f"**{title}**", table(kind, found, seconds, tasks)]
     short = [
-        f"{system} ({fewest} of {kind.repetitions})"
+        f"{system} ({fewest} of {kind.planned(system)})"
         for system in kind.systems
-        if (fewest := min(map(len, found[system].values()))) < kind.repetitions
+        if (fewest := min(map(len, found[system].values()))) < kind.planned(system)
     ]
     if short:
         parts.append(f"Repetitions missing, the least of a task: {', '.join(short)}.")
-    return [*parts, verdict(kind, found), each(kind, found)]
+    parts += [verdict(kind, found), each(kind, found)]
+    return [*parts, DIGITS, digits(kind, name)] if kind.digits else parts
+
+
+def digits(kind: Kind, name: str) -> str:
+    """Return how close to the minimum searches come: the middle one, and the share that arrives."""
+    spreads = {task: spread(one) for task, one in kind.tasks.items()}
+    found: dict[str, dict[str, list[float]]] = {
+        s: {t: [] for t in kind.tasks} for s in kind.systems
+    }
+    for row in read_lines(path(name)):
+        if row["task"] in kind.tasks:
+            left = row["values"][-1] - kind.tasks[row["task"]].minimum
+            share = max(left / spreads[row["task"]], CLOSEST)
+            found[row["system"]][row["task"]].append(float(np.log10(share)))
+    systems = [s for s in kind.systems if all(found[s].values())]
+    rows = []
+    for task in kind.tasks:
+        logs = [np.array(found[system][task]) for system in systems]
+        cells = [f"{np.median(one):.1f} ({percent(float(np.mean(one <= -6.0)))})" for one in logs]
+        rows.append([task, *cells])
+    return markdown_table(("task", *systems), rows)
+
+
+def spread(task: Task) -> float:
+    """Return the range of a task's values at random points."""
+    units = np.random.default_rng(0).random((SPREAD, len(task.space)))
+    values = [
+        task.values({p["name"]: from_unit(p, u) for p, u in zip(task.space, unit, strict=True)})
+        for unit in units.tolist()
+    ]
+    return float(np.ptp(values))
 
 
 def refinement() -> str:
@@ -163,14 +208,20 @@ def main() -> None:
 HEAD = """\
 # Kinds of problems
 
-One exact objective, evaluated one at a time, is [benchmarks/peers](../peers/README.md). Here are noise, workers and long
-searches, beside Optuna's own samplers with their default settings (the five first points, the same for all, in place of their
+One exact objective, evaluated one at a time, is [benchmarks/peers](../peers/README.md). Here are noise, workers, many
+dimensions, long searches and mixed spaces, beside Optuna's own samplers with their default settings (the five first points, the same for all, in place of their
 own start). `make kinds` runs what is missing and rewrites this page; raw results, one JSON line a search: [results](results).
 
 Regret is 0 at the minimum and 1 at what random search leaves on average, with the same budget. *Worst tenth*: the mean over
 tasks of the mean regret of each task's worst tenth of searches. Differences are paired by task and first points; intervals by
 bootstrap over repetitions, p by Wilcoxon's test with Holm's correction. Learning tasks had a part in choosing how calibrant
-deals with noise; held-out ones had none."""
+deals with noise, many dimensions and long searches; held-out ones had none. Where nobody knows the minimum, it is the lowest
+value that any search has found."""
+
+DIGITS = (
+    "*How close*: the middle search's distance from the minimum, as the logarithm to base 10 of its "
+    "share of the range of values in the box, and how many searches come closer than a millionth."
+)
 
 
 if __name__ == "__main__":

@@ -18,13 +18,13 @@ from calibrant.test_functions import Problem
 def held_out() -> list[Task]:
     """Return the tasks."""
     return [
-        functions.task(_schwefel(4)),
-        functions.task(_eggholder()),
-        functions.task(_dixon_price(6)),
-        functions.task(test_functions.shifted(_zakharov(5), 40), "moved"),
-        functions.task(test_functions.shifted(_griewank(8), 41), "moved"),
-        functions.task(test_functions.shifted(_powell(20), 42), "moved"),
-        functions.task(_colville(), "noisy", noise=functions.NOISE),
+        functions.task(schwefel(4)),
+        functions.task(eggholder()),
+        functions.task(dixon_price(6)),
+        functions.task(test_functions.shifted(zakharov(5), 40), "moved"),
+        functions.task(test_functions.shifted(griewank(8), 41), "moved"),
+        functions.task(test_functions.shifted(powell(20), 42), "moved"),
+        functions.task(colville(), "noisy", noise=functions.NOISE),
         _speed_reducer(),
         tabular.mlp("phoneme", 0.0555302800),
         tabular.network("slice_localization", 0.000191599163),
@@ -33,7 +33,7 @@ def held_out() -> list[Task]:
     ]
 
 
-def _schwefel(dim: int) -> Problem:
+def schwefel(dim: int) -> Problem:
     """Waves that grow towards the edge: the second lowest is far from the lowest."""
 
     def value(x: FloatArray) -> FloatArray:
@@ -44,7 +44,7 @@ def _schwefel(dim: int) -> Problem:
     )
 
 
-def _eggholder() -> Problem:
+def eggholder() -> Problem:
     """A tray of eggs, the lowest at the edge."""
 
     def value(x: FloatArray) -> FloatArray:
@@ -58,7 +58,7 @@ def _eggholder() -> Problem:
     )
 
 
-def _dixon_price(dim: int) -> Problem:
+def dixon_price(dim: int) -> Problem:
     """A valley in which each coordinate depends on the one before."""
 
     def value(x: FloatArray) -> FloatArray:
@@ -70,7 +70,7 @@ def _dixon_price(dim: int) -> Problem:
     return Problem(f"dixon-price-{dim}", value, ((-10.0, 10.0),) * dim, 0.0, where)
 
 
-def _zakharov(dim: int) -> Problem:
+def zakharov(dim: int) -> Problem:
     """A flat valley between steep walls, at an angle to the axes."""
 
     def value(x: FloatArray) -> FloatArray:
@@ -80,7 +80,7 @@ def _zakharov(dim: int) -> Problem:
     return Problem(f"zakharov-{dim}", value, ((-5.0, 10.0),) * dim, 0.0, (0.0,) * dim)
 
 
-def _griewank(dim: int) -> Problem:
+def griewank(dim: int) -> Problem:
     """A wide bowl with fine ripples that do not follow the axes."""
 
     def value(x: FloatArray) -> FloatArray:
@@ -90,7 +90,7 @@ def _griewank(dim: int) -> Problem:
     return Problem(f"griewank-{dim}", value, ((-50.0, 50.0),) * dim, 0.0, (0.0,) * dim)
 
 
-def _powell(dim: int) -> Problem:
+def powell(dim: int) -> Problem:
     """Groups of four coordinates, each group a narrow valley."""
 
     def value(x: FloatArray) -> FloatArray:
@@ -101,7 +101,7 @@ def _powell(dim: int) -> Problem:
     return Problem(f"powell-{dim}", value, ((-4.0, 5.0),) * dim, 0.0, (0.0,) * dim)
 
 
-def _colville() -> Problem:
+def colville() -> Problem:
     """Two bent valleys, coupled."""
 
     def value(x: FloatArray) -> FloatArray:

@@ -30,6 +30,51 @@ def test_noise_is_a_share_of_the_spread_of_values():
     assert much == pytest.approx(4.0 * little)
 
 
+def test_parameters_that_do_not_exist_are_not_told():
+    row = run.execute("mixed", "random", "a network four deep", 0)
+    assert 0.0 <= row["values"][-1] <= row["values"][0]
+
+
+@pytest.mark.parametrize("name", ["hartmann-6 in 60", "branin in 100", "levy-4 in 200"])
+def test_of_an_embedded_function_only_its_own_dimensions_matter(name):
+    task = KINDS["dimensions"].learning[name]
+    inner = int(name.split(" in ")[0].split("-")[1]) if "-" in name else 2
+    middle = {p["name"]: 0.5 * (p["low"] + p["high"]) for p in task.space}
+    matters = [
+        task.values({**middle, p["name"]: 0.9 * p["low"] + 0.1 * p["high"]}) != task.values(middle)
+        for p in task.space
+    ]
+    assert len(task.space) == int(name.split(" in ")[1])
+    assert sum(matters) == inner
+
+
+@pytest.mark.parametrize("name", ["a solver three deep", "a network four deep"])
+def test_the_minimum_of_a_deep_tree_is_what_it_is_said_to_be(name):
+    best = {
+        "a solver three deep": {
+            "solver": "iterative",
+            "tolerance": 1e-4,
+            "preconditioner": "multigrid",
+            "levels": 4,
+            "smoother": "gauss",
+            "sweeps": 2,
+        },
+        "a network four deep": {
+            "rate": 10**-2.5,
+            "body": "mixed",
+            "dropout": 0.25,
+            "norm": "group",
+            "groups": 5,
+            "schedule": "warm",
+            "warmup": 0.1,
+            "decay": "cosine",
+            "cycles": 3,
+        },
+    }[name]
+    task = KINDS["mixed"].tasks[name]
+    assert task.values(best) == pytest.approx(task.minimum, abs=1e-12)
+
+
 def test_the_worst_tenth():
     assert tables.worst_tenth(np.arange(20.0)) == 18.5
     assert tables.worst_tenth(np.arange(3.0)) == 2.0

@@ -53,13 +53,13 @@ def test_no_point_lies_below_the_minimum(task):
 @pytest.mark.parametrize(
     "problem",
     [
-        held_out._schwefel(4),
-        held_out._eggholder(),
-        held_out._dixon_price(6),
-        held_out._zakharov(5),
-        held_out._griewank(8),
-        held_out._powell(20),
-        held_out._colville(),
+        held_out.schwefel(4),
+        held_out.eggholder(),
+        held_out.dixon_price(6),
+        held_out.zakharov(5),
+        held_out.griewank(8),
+        held_out.powell(20),
+        held_out.colville(),
     ],
     ids=lambda problem: problem.name,
 )

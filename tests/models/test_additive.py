@@ -5,6 +5,7 @@ import pytest
 from sklearn.gaussian_process import kernels as reference
 
 from calibrant.models import RBF, Additive, GaussianProcess, Linear, Matern52, Periodic
+from calibrant.models.kernels import additive
 
 DIM = 3
 LENGTHS = {False: [0.6], True: [0.4, 0.9, 1.7]}
@@ -147,3 +148,18 @@ def test_a_level_with_a_negative_variance_is_refused():
 def test_the_whole_is_a_kernel_of_distances(kernel):
     with pytest.raises(ValueError, match=f"of distances alone.*but got {kernel.__name__}"):
         Additive(whole=kernel)
+
+
+def test_effects_are_the_same_however_many_are_one_array(kernel, theta, categorical, monkeypatch):
+    X, x = points(6, categorical, 3), points(9, categorical, 4)
+    weights = np.random.default_rng(5).normal(size=(9, 6))
+    C, pullback = kernel.with_inputs(theta, X)(x)
+    K, pullback_theta = kernel.on_itself(X)(theta)
+    monkeypatch.setattr(additive, "_IN_CACHE", 1)  # each input by itself
+    again, pullback_again = kernel.with_inputs(theta, X)(x)
+    K_again, pullback_theta_again = kernel.on_itself(X)(theta)
+    np.testing.assert_allclose(again, C, rtol=1e-13)
+    np.testing.assert_allclose(pullback_again(weights), pullback(weights), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(K_again, K, rtol=1e-13)
+    M = K + 0.1
+    np.testing.assert_allclose(pullback_theta_again(M), pullback_theta(M), rtol=1e-11, atol=1e-13)

@@ -35,6 +35,7 @@ _OWN_BOUNDS, _OWN_BELIEF = (1e-3, 1e3), (1.0, 1.5)
 
 _DESCENTS = 2  # from the most promising of a few starts
 _ENOUGH = 250  # outcomes, spread over time, that tell a handful of hyper-parameters
+_MANY = 20  # inputs: of more, effects cost so much that fewer outcomes have to tell
 
 # Hyper-parameters are never needed to more digits than the outcomes can tell.
 _DESCENT: Any = {"iterations": 25, "ftol": 1e-4, "gtol": 1e-3}
@@ -159,7 +160,7 @@ def most_probable(
     Without ``warm``, a previous answer, the most promising of a few settings (short and long
     lengthscales, little and much noise) start two descents; from it, one is enough.
     """
-    some = enough(v.size)
+    some = enough(v.size, X.shape[1])
     X, v, noise = X[some], v[some], None if noise is None else noise[some]
     names = Layout.of(kernel, X.shape[1], learns or noise is None).names
     loss = negative_log_posterior(kernel, X, v, noise, priors, learns)
@@ -178,11 +179,15 @@ def most_probable(
     return min(found, key=lambda end: end.value).x
 
 
-def enough(count: int) -> slice | NDArray[np.intp]:
-    """Return which of so many outcomes tell the hyper-parameters: all, or some over all time."""
-    if count <= _ENOUGH:
+def enough(count: int, dim: int = 1) -> slice | NDArray[np.intp]:
+    """Return which of so many outcomes tell the hyper-parameters: all, or some over all time.
+
+    The work of a fit grows with the square of their number, times the inputs.
+    """
+    most = int(_ENOUGH * min(1.0, np.sqrt(_MANY / dim)))
+    if count <= most:
         return slice(None)
-    return np.unique(np.linspace(0, count - 1, _ENOUGH).astype(np.intp))
+    return np.unique(np.linspace(0, count - 1, most).astype(np.intp))
 
 
 def log_bounds(names: list[str]) -> list[tuple[float, float]]:

@@ -60,7 +60,7 @@ def most_probable_warp(
     """
     assert isinstance(scale, PowerMap)
     centre, unit = scale.centre, scale.unit
-    some = enough(y.size)
+    some = enough(y.size, X.shape[1])
     X, told = X[some], y[some]
     t = scale(told) * scale.std + scale.mean
     joint = negative_log_joint(kernel, X, None, priors)
