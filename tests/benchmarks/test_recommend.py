@@ -60,11 +60,16 @@ def test_rows_of_recommendations():
     row = recommend_page._value_row("0.5", [record(), record()])
     assert row == [
         "0.5", "2", "-0.500 (-0.500 to -0.500)", "2 / 0", "+0.500 (+0.500 to +0.500)", "0 / 2",
-        "–", "–",
+        "–", "–", "–", "–",
     ]  # fmt: skip
     row = recommend_page._bias_row("0.5", [record()])
     assert row[1:3] == ["-0.50 (-0.50 to -0.50)", "-3.00 (-3.00 to -3.00)"]
-    assert row[3:] == ["–", "0.500", "0.500"]
+    assert row[3:] == ["–", "–", "0.500", "0.500"]
+    asked = record(true_of_ax=6.0, stated_by_ax=5.0)
+    assert recommend_page._value_row("0.5", [asked])[6:] == [
+        "–", "–", "+1.000 (+1.000 to +1.000)", "0 / 1",
+    ]  # fmt: skip
+    assert recommend_page._bias_row("0.5", [asked])[3:5] == ["–", "-1.00 (-1.00 to -1.00)"]
     assert "missed at noise 0.5" in recommend_page._goals([record()])[0]
     assert "reached" in recommend_page._goals([record()])[1]
     assert "| 40% to 100% | 1 | 50% | 100%" in recommend_page._chances([record()])
