@@ -150,7 +150,7 @@ decisions: .venv-peers/own/.installed .venv-torch/.installed  ## forecasts, reco
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-torch/bin/python -m benchmarks.decisions.feasibility_rivals
 	.venv-peers/own/bin/python -m benchmarks.decisions.tables
 
-kinds: .venv-peers/own/.installed  ## noise, workers, long searches: what is missing of it, and its page (hours)
+kinds: .venv-peers/own/.installed  ## noise, workers, dimensions, long and mixed searches: what is missing of it, and its page (hours)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.kinds.run
 	.venv-peers/own/bin/python -m benchmarks.kinds.tables
 

@@ -2,6 +2,7 @@
 
     python -m benchmarks.kinds.run              # all that is missing
     python -m benchmarks.kinds.run noise        # of one kind
+    python -m benchmarks.kinds.run --learning   # tasks that choices may be made on, too
 
 Results are JSON lines, one per search, and a search that is in them is not repeated.
 """
@@ -113,6 +114,7 @@ def main() -> None:
     parser.add_argument("kinds", nargs="*", default=list(KINDS))
     parser.add_argument("--systems", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS))
     parser.add_argument("--repetitions", type=int, default=None, help="at most so many of each")
+    parser.add_argument("--learning", action="store_true", help="learning tasks, too")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     given = parser.parse_args()
     most = given.repetitions
@@ -122,11 +124,9 @@ def main() -> None:
         missing = [
             (kind_name, system, task, seed)
             for seed in range(kind.repetitions if most is None else min(most, kind.repetitions))
-            for task in kind.tasks
+            for task in (kind.tasks if given.learning else kind.held_out)
             for system in kind.systems
-            if seed < kind.planned(system)
-            and system in given.systems
-            and (system, task, seed) not in done
+            if system in given.systems and (system, task, seed) not in done
         ]
         run_missing(execute, missing, partial(append, path(kind_name)), given.jobs, kind_name)
 
