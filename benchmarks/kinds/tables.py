@@ -104,6 +104,10 @@ def verdict(kind: Kind, found: Regrets) -> str:
         if min(len(found[system][task]) for task in tasks) >= FEWEST
     }
     rivals = {name: mean for name, mean in means.items() if not name.startswith(OURS)}
+    if OURS not in means or not rivals:
+        return (
+            f"No line has {FEWEST} repetitions of each task yet: nothing is said of who is first."
+        )
     best = min(rivals, key=lambda name: rivals[name])
     ratio = means[OURS] / rivals[best]
     behind = [
@@ -151,7 +155,7 @@ def section(name: str) -> list[str]:
     if short:
         parts.append(f"Repetitions missing, the least of a task: {', '.join(short)}.")
     if without:
-        parts.append(f"Learning tasks, not run yet: {', '.join(without)}.")
+        parts.append(f"Not run by all systems yet: {', '.join(without)}.")
     parts += [verdict(kind, found), each(kind, found)]
     if name == "dimensions":
         parts += [COST, cost()]
@@ -159,10 +163,15 @@ def section(name: str) -> list[str]:
 
 
 def run_part(kind: Kind, name: str) -> tuple[Kind, list[str]]:
-    """Return the kind with the learning tasks that have been run, and those that have not."""
-    known = {row["task"] for row in read_lines(path(name))}
-    learning = {task: one for task, one in kind.learning.items() if task in known}
-    return replace(kind, learning=learning), [t for t in kind.learning if t not in known]
+    """Return the kind with the tasks that random search and calibrant met, and the others."""
+    met = {(row["system"], row["task"]) for row in read_lines(path(name))}
+    known = {task for task in kind.tasks if {("random", task), (OURS, task)} <= met}
+    learning, held_out = (
+        {task: one for task, one in part.items() if task in known}
+        for part in (kind.learning, kind.held_out)
+    )
+    rest = [task for task in kind.tasks if task not in known]
+    return replace(kind, learning=learning, held_out=held_out), rest
 
 
 def digits(kind: Kind, name: str) -> str:
