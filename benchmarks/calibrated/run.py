@@ -112,8 +112,8 @@ def _study(method: str, name: str, seed: int) -> list[float]:
     return values
 
 
-# On the suite these are searches that benchmarks/peers has run: the same to the last digit.
-VARIANTS = {"raw": "raw", "predecessor": "gaussian", "default": "default"}
+# On the suite these are searches that benchmarks/peers has run.
+VARIANTS = {"predecessor": "gaussian"}
 
 
 def path(method: str, folder: Path = RESULTS) -> Path:

@@ -66,7 +66,7 @@ class ScaleRecalibrator(ScoreRecalibrator):
     def __init__(
         self,
         level: float = 0.1,
-        tolerance: tuple[float, float] = (0.6, 1.25),
+        tolerance: tuple[float, float] = (0.75, 1.25),
         scores: ArrayLike = (),
     ) -> None:
         validate.probability_level("level", level)
