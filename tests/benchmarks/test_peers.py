@@ -190,7 +190,8 @@ def test_the_plan_holds_what_was_declared():
     runs = Counter((r.rival, r.budget, r.task in HELD_OUT) for r in planned)
     assert runs["optuna-tpe", 30, False] == 20 * len(SUITE)
     assert runs["hebo", 30, False] == 10 * len(SUBSET)
-    assert runs["hebo", 100, False] == 3 * len(SUBSET)
+    assert runs["hebo", 100, False] == len(SUBSET)
+    assert not runs["vizier", 30, False]  # minutes a run: no table waits for it
     for budget, fresh in ((30, False), (30, True), (100, False)):  # what regret is measured by
         assert runs["random", budget, fresh] >= runs["calibrant", budget, fresh]
 
