@@ -128,9 +128,10 @@ trouble: .venv-peers/own/.installed  ## failures, pruning, penalties, several ob
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.trouble.run
 	.venv-peers/own/bin/python -m benchmarks.trouble.tables
 
-objectives: .venv-peers/own/.installed  ## several objectives, by hypervolume: what is missing, and its page (hours)
+objectives: .venv-peers/own/.installed .venv-torch/.installed  ## several objectives, by hypervolume: what is missing, and its page (hours)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.objectives.choices
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-peers/own/bin/python -m benchmarks.objectives.run
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-torch/bin/python -m benchmarks.objectives.rivals
 	.venv-peers/own/bin/python -m benchmarks.objectives.tables
 
 calibrated: .venv-peers/own/.installed  ## ways to calibrate, on two controls and on tasks: what is missing, and its page (hours)

@@ -12,8 +12,9 @@ from benchmarks.kit.statistics import holm, paired_p
 from benchmarks.kit.words import markdown_table, number, p_value
 from benchmarks.objectives import choices
 from benchmarks.objectives.problems import CHOICES, HELD_OUT, best_volumes
-from benchmarks.objectives.run import FIRST, REPETITIONS, SYSTEMS, TRIALS, results
+from benchmarks.objectives.run import FIRST, PLANNED, REPETITIONS, TRIALS, results
 
+SYSTEMS = tuple(PLANNED)
 _CLOSEST = 1e-5  # share missing: nearer than the fronts are known
 
 # (system, problem, seed) → log10 of the share missing: at the end, and on average from the first
@@ -130,14 +131,18 @@ def incomplete() -> str:
     short = [
         f"{system} {min(of)} to {max(of)}" if min(of) < max(of) else f"{system} {min(of)}"
         for system, of in counts.items()
-        if min(of) < REPETITIONS
+        if min(of) < PLANNED[system]
     ]
+    fewer = [f"{system} {count}" for system, count in PLANNED.items() if count < REPETITIONS]
+    planned = (
+        f"{REPETITIONS} repetitions of each problem were planned; of systems that take longer, fewer: "
+        f"{', '.join(fewer)}."
+    )
     if not short:
-        return ""
+        return planned
     return (
-        f"**Incomplete.** {REPETITIONS} repetitions of each problem are planned. On those held out "
-        f"there are so far: {'; '.join(short)}. A system that lacks a problem is left out of the first "
-        "table. BoTorch and Ax have not been run."
+        f"**Incomplete.** {planned} On the problems held out there are so far: {'; '.join(short)}. A "
+        "system that lacks a problem is left out of the first table."
     )
 
 
