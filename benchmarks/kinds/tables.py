@@ -142,15 +142,19 @@ def each(kind: Kind, found: Regrets) -> str:
 def section(name: str) -> list[str]:
     kind, without = run_part(KINDS[name], name)
     found, seconds = regrets(name)
-    planned = f"{kind.trials} evaluations, {kind.running} at a time, {kind.repetitions} repetitions planned."
+    fewer = "".join(f", {count} of {system}" for system, count in kind.fewer.items())
+    planned = (
+        f"{kind.trials} evaluations, {kind.running} at a time, {kind.repetitions} repetitions "
+        f"planned{fewer}."
+    )
     parts = [f"## {name.capitalize()}", f"{kind.about} {planned}"]
     for title, tasks in (("Held-out tasks", kind.held_out), ("Learning tasks", kind.learning)):
         if tasks:
             parts += [f"**{title}**", table(kind, found, seconds, tasks)]
     short = [
-        f"{system} ({fewest} of {kind.repetitions})"
+        f"{system} ({fewest} of {kind.planned(system)})"
         for system in kind.systems
-        if (fewest := min(len(found[system][task]) for task in kind.tasks)) < kind.repetitions
+        if (fewest := min(len(found[system][task]) for task in kind.tasks)) < kind.planned(system)
     ]
     if short:
         parts.append(f"Repetitions missing, the least of a task: {', '.join(short)}.")
@@ -163,14 +167,17 @@ def section(name: str) -> list[str]:
 
 
 def run_part(kind: Kind, name: str) -> tuple[Kind, list[str]]:
-    """Return the kind with the tasks that random search and calibrant met, and the others."""
+    """Return the kind with the tasks that random search and calibrant met, and those still to be.
+
+    Learning tasks that nobody met are not missed: nothing was chosen on them.
+    """
     met = {(row["system"], row["task"]) for row in read_lines(path(name))}
     known = {task for task in kind.tasks if {("random", task), (OURS, task)} <= met}
     learning, held_out = (
         {task: one for task, one in part.items() if task in known}
         for part in (kind.learning, kind.held_out)
     )
-    rest = [task for task in kind.tasks if task not in known]
+    rest = [task for task in kind.held_out if task not in known]
     return replace(kind, learning=learning, held_out=held_out), rest
 
 
