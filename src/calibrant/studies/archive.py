@@ -22,16 +22,11 @@ from calibrant.core.typing import FloatArray
 from calibrant.recalibration.score_log import ScoreLog
 from calibrant.search.history import History
 from calibrant.studies import optuna_private
+from calibrant.studies.conditions import conditions, declared_conditions, parents_first
+from calibrant.studies.coordinates import Internal, searchable
 from calibrant.studies.records import Record as Record
 from calibrant.studies.records import ended, internal_params, moment, read
-from calibrant.studies.space import (
-    Internal,
-    Space,
-    conditions,
-    declared_conditions,
-    parents_first,
-    searchable,
-)
+from calibrant.studies.space import Space
 from calibrant.studies.steady import BEAT, was_given_up
 from calibrant.studies.structure import NOTHING, Structure, structure_of
 from calibrant.studies.suggestions import signs, suggested

@@ -19,14 +19,10 @@ from calibrant.core.planes import Planes, Scale
 from calibrant.core.rule import NothingToTry, Rule, first_point
 from calibrant.core.typing import FloatArray
 from calibrant.studies.candidates import Candidates, as_candidates
+from calibrant.studies.conditions import declared_conditions
+from calibrant.studies.coordinates import Coordinate, Internal, searchable
 from calibrant.studies.optuna_private import contains
-from calibrant.studies.space import (
-    Coordinate,
-    Internal,
-    Space,
-    declared_conditions,
-    searchable,
-)
+from calibrant.studies.space import Space
 from calibrant.studies.space_text import describe, parse_space
 from calibrant.studies.structure import NOTHING, Structure
 from calibrant.studies.such_that import Constraint, Linear, parse_constraints

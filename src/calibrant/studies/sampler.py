@@ -44,12 +44,13 @@ from calibrant.studies import optuna_private
 from calibrant.studies.archive import Archive, running_points
 from calibrant.studies.budget import Budget
 from calibrant.studies.candidates import CANDIDATE
+from calibrant.studies.coordinates import Internal, searchable
 from calibrant.studies.domain import domain_of
 from calibrant.studies.earlier import Earlier, EarlierStudies
 from calibrant.studies.pricing import Pricing
 from calibrant.studies.randomness import Randomness
 from calibrant.studies.shown import ShownForecasts
-from calibrant.studies.space import Internal, Space, searchable
+from calibrant.studies.space import Space
 from calibrant.studies.structure import keep
 from calibrant.studies.suggestions import showing, signs, store
 
