@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from calibrant.studies.coordinates import coordinate_of, union
+from calibrant.studies.coordinates import coordinate_of, is_value, union
 from calibrant.studies.optuna_private import contains
 from calibrant.studies.space import Space
 
@@ -118,3 +118,21 @@ def test_many_steps_and_large_integers_stay_within_their_distribution(distributi
     value = coordinate_of(distribution).from_unit(u)
     assert contains(distribution, value)
     assert distribution.low <= distribution.to_external_repr(value) <= distribution.high
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_one"),
+    [
+        ("float", 5.0, True),
+        ("float", 5.1, False),
+        ("step", 0.3, True),
+        ("step", 0.35, False),
+        ("category", None, True),
+        ("category", "b", False),
+        ("int", "a word", False),
+        ("int", None, False),
+        ("float", [1.0], False),
+    ],
+)
+def test_what_a_parameter_may_be(name, value, is_one):
+    assert is_value(DISTRIBUTIONS[name], value) is is_one

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -60,6 +61,14 @@ def coordinate_of(distribution: BaseDistribution) -> Coordinate:
     raise TypeError(
         f"Parameters must be floats, integers or categories, but got {type(distribution).__name__}."
     )
+
+
+def is_value(distribution: BaseDistribution, value: Any) -> bool:
+    """Return whether a parameter may have a value, given as the objective sees it."""
+    try:
+        return contains(distribution, distribution.to_internal_repr(value))
+    except (ValueError, TypeError):
+        return False
 
 
 def searchable(distributions: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
