@@ -13,10 +13,10 @@ from optuna.trial import TrialState
 import calibrant
 from calibrant.studies import StorageLost, open_storage, processes, review
 from calibrant.studies.archive import INTERRUPTED, Archive
+from calibrant.studies.heartbeats import BEAT
 from calibrant.studies.job import same_job
 from calibrant.studies.minimize import open_study
 from calibrant.studies.runner import ERROR_KEY, evaluated, run
-from calibrant.studies.steady import BEAT
 from calibrant.studies.storage import save_rescued
 
 SPACE = {"x": (-5.0, 5.0), "n": (1, 9), "kind": ["a", "b"]}

@@ -24,10 +24,10 @@ from calibrant.search.history import History
 from calibrant.studies import optuna_private
 from calibrant.studies.conditions import conditions, declared_conditions, parents_first
 from calibrant.studies.coordinates import Internal, searchable
+from calibrant.studies.heartbeats import BEAT, was_given_up
 from calibrant.studies.records import Record as Record
 from calibrant.studies.records import ended, internal_params, moment, read
 from calibrant.studies.space import Space
-from calibrant.studies.steady import BEAT, was_given_up
 from calibrant.studies.structure import NOTHING, Structure, structure_of
 from calibrant.studies.suggestions import signs, suggested
 
