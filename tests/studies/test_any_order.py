@@ -10,7 +10,8 @@ from optuna.trial import TrialState
 
 import calibrant
 from calibrant.studies import processes
-from calibrant.studies.archive import INTERRUPTED, Archive
+from calibrant.studies.archive import Archive
+from calibrant.studies.evaluations import INTERRUPTED
 from calibrant.studies.heartbeats import BEAT
 from calibrant.studies.runner import evaluated
 from calibrant.studies.sharing import hand_back, take_over

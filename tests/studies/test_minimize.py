@@ -12,7 +12,7 @@ from optuna.trial import TrialState
 
 import calibrant
 from calibrant.studies import StorageLost, open_storage, processes, review
-from calibrant.studies.archive import INTERRUPTED, Archive
+from calibrant.studies.archive import Archive
 from calibrant.studies.heartbeats import BEAT
 from calibrant.studies.job import same_job
 from calibrant.studies.minimize import open_study
@@ -345,21 +345,6 @@ def test_the_verbosity_of_optuna_is_left_as_it_was():
     assert optuna.logging.get_verbosity() == before
 
 
-def test_interrupted_trials_say_nothing_about_their_parameters():
-    study = optuna.create_study()
-    dist = {"x": optuna.distributions.FloatDistribution(0, 1)}
-    for attrs in ({}, {INTERRUPTED: True}):
-        study.add_trial(
-            optuna.create_trial(
-                state=TrialState.FAIL, params={"x": 0.5}, distributions=dist, user_attrs=attrs
-            )
-        )
-    assert evaluated(study) == 1
-    archive = Archive()
-    archive.update(study)
-    assert len(archive.records) == 1
-
-
 def test_the_trial_of_a_killed_worker_is_given_to_another(tmp_path):
     """Another worker evaluates the same point, and it is no failure."""
     url = f"sqlite:///{tmp_path}/study.db"
@@ -398,43 +383,6 @@ def test_a_storage_with_braces_in_its_path(tmp_path):
     study = calibrant.minimize(bowl, SPACE, 2, storage=f"sqlite:///{folder}/s.db", seed=0)
     assert len(study.trials) == 2
     assert (folder / "s.db").exists()
-
-
-def test_failures_of_a_broken_objective_are_forgiven(tmp_path):
-    """Five failures end the run; put right, it has all of its evaluations, where it likes."""
-    url = f"sqlite:///{tmp_path}/s.db"
-    with pytest.raises(KeyError):
-        calibrant.minimize(lambda p: p["a slip"], SPACE, 8, storage=url, seed=0)
-    study = calibrant.minimize(bowl, SPACE, 8, storage=url, seed=0)
-    assert len(study.trials) == 5 + 8
-    assert evaluated(study) == 8
-    assert review(study).failed == 0
-    archive = Archive()
-    archive.update(study)
-    assert len(archive.records) == 8
-
-
-def test_failures_beside_successes_count(tmp_path):
-    url = f"sqlite:///{tmp_path}/s.db"
-
-    def objective(p):
-        if p["kind"] == "b":
-            raise ValueError
-        return bowl(p)
-
-    first = calibrant.minimize(objective, SPACE, 8, storage=url, seed=0)
-    assert 0 < review(first).failed < 8
-    again = calibrant.minimize(objective, SPACE, 8, storage=url, seed=0)
-    assert len(again.trials) == 8
-
-
-def test_trials_copied_from_another_study_count(tmp_path):
-    """A trial that was begun again there carries numbers of that study."""
-    study = optuna.create_study(sampler=calibrant.CalibratedSampler(seed=0))
-    for value in (1.0, 2.0):
-        copied = optuna.trial.create_trial(value=value, system_attrs={"retry_history": [0, 7]})
-        study.add_trial(copied)
-    assert evaluated(study) == 2
 
 
 def test_maximising_is_minimising_the_other_way_round():

@@ -18,7 +18,7 @@ from calibrant.decisions.recommendation import Recommendation
 from calibrant.decisions.stopping import StopWhen
 from calibrant.decisions.words import setting_text
 from calibrant.evaluation.verdict import Tone, verdict
-from calibrant.studies.archive import cut_off
+from calibrant.studies.evaluations import cut_off
 from calibrant.studies.review import FEASIBLE, Review, review
 from calibrant.studies.runner import ERROR_KEY
 from calibrant.studies.shown import COVERAGE

@@ -22,8 +22,8 @@ from calibrant.decisions.outlook import Outlook, outlook
 from calibrant.decisions.recommend import recommend_of
 from calibrant.decisions.recommendation import Recommendation
 from calibrant.evaluation.verdict import Verdict, verdict
-from calibrant.studies.archive import INTERRUPTED, cut_off
 from calibrant.studies.coordinates import union
+from calibrant.studies.evaluations import INTERRUPTED, cut_off
 from calibrant.studies.front_review import FrontReview, review_front
 from calibrant.studies.job import Job, job_of
 from calibrant.studies.review import Review

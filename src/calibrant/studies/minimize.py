@@ -23,11 +23,11 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial
 
-from calibrant.studies.archive import INTERRUPTED, cut_off
 from calibrant.studies.budget import Budget, CostFunction
 from calibrant.studies.candidates import NAME, Candidates
 from calibrant.studies.domain import Domain, domain_of
 from calibrant.studies.earlier import Earlier, EarlierStudies
+from calibrant.studies.evaluations import INTERRUPTED, cut_off
 from calibrant.studies.job import record_run, same_job
 from calibrant.studies.limits import checked, value_within
 from calibrant.studies.measured import note, without_measured

@@ -41,12 +41,13 @@ from calibrant.search.several import checked_reference
 from calibrant.search.step import Fits, Policy, Suggestion
 from calibrant.search.training import TrainingData
 from calibrant.studies import optuna_private
-from calibrant.studies.archive import Archive, running_points
+from calibrant.studies.archive import Archive
 from calibrant.studies.budget import Budget
 from calibrant.studies.candidates import CANDIDATE
 from calibrant.studies.coordinates import Internal, searchable
 from calibrant.studies.domain import domain_of
 from calibrant.studies.earlier import Earlier, EarlierStudies
+from calibrant.studies.pending import running_points
 from calibrant.studies.pricing import Pricing
 from calibrant.studies.randomness import Randomness
 from calibrant.studies.shown import ShownForecasts

@@ -19,7 +19,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.studies import optuna_private
-from calibrant.studies.archive import INTERRUPTED, cut_off
+from calibrant.studies.evaluations import INTERRUPTED, cut_off
 from calibrant.studies.heartbeats import BEAT, worker_of
 from calibrant.studies.late import LATE
 from calibrant.studies.limits import checked

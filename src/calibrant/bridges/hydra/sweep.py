@@ -20,7 +20,7 @@ from calibrant.core import validate
 from calibrant.core.words import number
 from calibrant.reporting import report
 from calibrant.studies import optuna_private
-from calibrant.studies.archive import INTERRUPTED
+from calibrant.studies.evaluations import INTERRUPTED
 from calibrant.studies.job import record_run, same_job
 from calibrant.studies.limits import checked, value_within
 from calibrant.studies.minimize import open_study
