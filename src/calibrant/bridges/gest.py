@@ -37,7 +37,7 @@ from calibrant.core import validate
 from calibrant.studies import optuna_private
 from calibrant.studies.coordinates import is_value
 from calibrant.studies.job import record_run, same_job
-from calibrant.studies.minimize import open_study
+from calibrant.studies.opening import open_study
 from calibrant.studies.runner import ERROR_KEY, quiet_optuna
 
 ID = "_id"  # gest-api's key of a point's identifier: here the number of its trial

@@ -30,8 +30,9 @@ from calibrant.core.typing import FloatArray
 from calibrant.decisions.belief import NOISY
 from calibrant.forecasts.normal import Normal
 from calibrant.reporting.stream import write_stream_report
+from calibrant.studies.asking import suggest
 from calibrant.studies.job import record_run
-from calibrant.studies.minimize import open_study, suggest
+from calibrant.studies.opening import open_study
 from calibrant.studies.runner import run
 from calibrant.studies.space_text import parse_space
 

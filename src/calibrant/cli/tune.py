@@ -36,19 +36,15 @@ from calibrant.studies.candidates import NAME, Candidates
 from calibrant.studies.domain import domain_of
 from calibrant.studies.job import record_run, same_job
 from calibrant.studies.limits import parse_limits
-from calibrant.studies.minimize import (
-    at_most,
-    most_trials,
-    open_study,
-    placeholders,
-    tune_command,
-)
+from calibrant.studies.opening import open_study
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.runner import Listener, both, evaluated
 from calibrant.studies.sharing import Plan, announce
 from calibrant.studies.space_text import describe_all, parse_parameter, parse_space
 from calibrant.studies.storage import StorageLost, hidden
 from calibrant.studies.structure import Parameters
+from calibrant.studies.totals import at_most, most_trials
+from calibrant.studies.tuning import placeholders, tune_command
 
 _ALIKE = 5  # results that are all the same: then it is hardly the result that was read
 

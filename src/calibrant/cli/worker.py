@@ -23,13 +23,14 @@ from calibrant.cli.terminal import EXIT_INTERRUPTED, console, fail
 from calibrant.studies.budget import Budget
 from calibrant.studies.domain import domain_of
 from calibrant.studies.earlier import Earlier
-from calibrant.studies.minimize import at_most, placeholders, tune_command
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.runner import evaluated, quiet_optuna
 from calibrant.studies.sampler import CalibratedSampler
 from calibrant.studies.sharing import Plan, plan_of
 from calibrant.studies.storage import StorageLost, hidden, open_storage
 from calibrant.studies.structure import Parameters, structure_of
+from calibrant.studies.totals import at_most
+from calibrant.studies.tuning import placeholders, tune_command
 from calibrant.studies.watchdog import Watchdog
 
 _FROM_ENVIRONMENT = "-"  # in place of a storage whose password others would see
