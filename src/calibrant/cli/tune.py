@@ -23,6 +23,7 @@ from calibrant.cli.inputs import (
     split_earlier,
 )
 from calibrant.cli.live_table import live_table
+from calibrant.cli.options import Jobs, Logs, Maximize, Names, Report, Seed
 from calibrant.cli.rescue import save
 from calibrant.cli.terminal import EXIT_INTERRUPTED, check_writable, console, fail, say
 from calibrant.cli.worker import more_workers
@@ -73,7 +74,7 @@ def tune(
             "allows."
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Programs to run at the same time.")] = 1,
+    jobs: Jobs = 1,
     workers: Annotated[
         int,
         typer.Option(help="Processes that tune, each with its own jobs; see `calibrant worker`."),
@@ -87,7 +88,7 @@ def tune(
         ),
     ] = "sqlite:///calibrant.db",
     study_name: Annotated[str, typer.Option(help="Its name in the storage.")] = "calibrant",
-    maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better.")] = False,
+    maximize: Maximize = False,
     json_field: Annotated[
         str | None,
         typer.Option(help="Read this field of the JSON printed last, instead of the last number."),
@@ -143,9 +144,7 @@ def tune(
             "program, and -p may give a column's range."
         ),
     ] = None,
-    names: Annotated[
-        str, typer.Option(help="The column of candidates that holds their names.")
-    ] = NAME,
+    names: Names = NAME,
     fix: Annotated[
         list[str] | None,
         typer.Option(help="batch=A: tune for this; trials with other values are learned from."),
@@ -169,11 +168,9 @@ def tune(
         float | None,
         typer.Option(help="Seconds after which no new evaluation starts."),
     ] = None,
-    logs: Annotated[
-        Path | None, typer.Option(help="Folder in which the output of each trial is kept.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of all random choices.")] = None,
-    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
+    logs: Logs = None,
+    seed: Seed = None,
+    report: Report = None,
     dashboard: Annotated[
         int | None,
         typer.Option(

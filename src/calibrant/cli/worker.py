@@ -18,6 +18,7 @@ from optuna.study import Study
 
 from calibrant.cli.inputs import read_candidates, read_earlier
 from calibrant.cli.live_table import live_table
+from calibrant.cli.options import Jobs, Logs
 from calibrant.cli.rescue import save
 from calibrant.cli.terminal import EXIT_INTERRUPTED, console, fail
 from calibrant.studies.budget import Budget
@@ -52,10 +53,8 @@ def worker(
         int | None,
         typer.Option(help="Total evaluations of the study; by default as it was started."),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Programs to run at the same time.")] = 1,
-    logs: Annotated[
-        Path | None, typer.Option(help="Folder in which the output of each trial is kept.")
-    ] = None,
+    jobs: Jobs = 1,
+    logs: Logs = None,
     heartbeat: Annotated[
         int,
         typer.Option(
