@@ -22,10 +22,10 @@ import typer
 from optuna.distributions import BaseDistribution
 
 import calibrant
+from calibrant.cli.closing import finish
 from calibrant.cli.live_table import live_table
 from calibrant.cli.recalibrate import print_summary, replay_with_progress
 from calibrant.cli.terminal import check_writable, console, fail
-from calibrant.cli.tune import finish
 from calibrant.core.typing import FloatArray
 from calibrant.decisions.belief import NOISY
 from calibrant.forecasts.normal import Normal
