@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
+_OF_SEARCH = ["tests/search", "tests/studies/test_failures.py", "tests/studies/test_reports.py"]
 # Files that are tried unless others are named, and the tests that should notice, quick ones first.
 TESTS = {
     "src/calibrant/recalibration/guarantee.py": ["tests/recalibration/test_guarantee.py"],
@@ -36,8 +37,9 @@ TESTS = {
         "-k",
         "online or guarantee or state",  # of what is the same for every recalibrator
     ],
-    "src/calibrant/search/history.py": ["tests/search", "tests/studies/test_failures.py"],
-    "src/calibrant/search/step.py": ["tests/search", "tests/studies/test_failures.py"],
+    "src/calibrant/search/history.py": _OF_SEARCH,
+    "src/calibrant/search/step.py": _OF_SEARCH,
+    "src/calibrant/search/stagnation.py": ["tests/search/test_stagnation.py"],
 }
 SWAPS: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,

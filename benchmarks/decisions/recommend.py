@@ -25,7 +25,8 @@ from benchmarks.peers.adapters.worker import from_unit
 from benchmarks.peers.suite import TASKS
 from benchmarks.peers.tasks import Settings, Task
 from calibrant import CalibratedSampler
-from calibrant.decisions.belief import Quantity, StudyBelief, believe
+from calibrant.decisions.belief import StudyBelief, believe
+from calibrant.decisions.quantity import Quantity
 from calibrant.decisions.recommend import recommend_of
 from calibrant.forecasts import Normal
 

@@ -26,7 +26,7 @@ from benchmarks.peers.suite import HELD_OUT, SUITE, TASKS, TUNING
 from benchmarks.peers.tasks import Task
 from calibrant.search.step import Policy
 from calibrant.studies.archive import Archive
-from calibrant.studies.space import searchable
+from calibrant.studies.coordinates import searchable
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "peers" / "adapters"))
 from own import GP, TPE, Calibrant, OptunaStudy

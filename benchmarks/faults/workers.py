@@ -28,11 +28,11 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 import calibrant
 from calibrant.studies import processes
 from calibrant.studies.archive import Archive
+from calibrant.studies.late import LATE
 from calibrant.studies.review import review
 from calibrant.studies.runner import evaluated, run
 from calibrant.studies.shown import interval_shown
 from calibrant.studies.space_text import parse_space
-from calibrant.studies.steady import LATE
 
 SPACE = parse_space({f"x{i}": (0.0, 1.0) for i in range(3)})
 HEARTBEAT = 2  # seconds; a trial is taken over after three times as long

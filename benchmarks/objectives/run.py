@@ -26,7 +26,7 @@ from benchmarks.kit.running import commit, run_missing
 from benchmarks.objectives.problems import HELD_OUT, PROBLEMS
 from benchmarks.objectives.variants import VARIANTS
 from calibrant import CalibratedSampler
-from calibrant.studies.minimize import suggest
+from calibrant.studies.asking import suggest
 
 RESULTS = Path(__file__).parent / "results" / "objectives.jsonl"
 SYSTEMS: dict[str, Callable[..., BaseSampler]] = {

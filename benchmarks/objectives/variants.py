@@ -42,7 +42,7 @@ class VariantSampler(CalibratedSampler):
 
     def __init__(self, way: Way, seed: int) -> None:
         super().__init__(seed=seed)
-        self._policy = _Variant(way=way)
+        self._chooser.policy = _Variant(way=way)
 
 
 def _margin(

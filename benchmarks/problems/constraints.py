@@ -21,7 +21,7 @@ from scipy.optimize import minimize
 from benchmarks.problems.candidates import quietly
 from benchmarks.problems.kinds import FIRST, Kind
 from calibrant import CalibratedSampler
-from calibrant.studies.minimize import suggest
+from calibrant.studies.asking import suggest
 
 TRIALS = 30
 

@@ -102,7 +102,7 @@ def _sampler(system: str, problem: Problem, seed: int, most: float) -> BaseSampl
         return CalibratedSampler(search_space=space, seed=seed)
     sampler = CalibratedSampler(search_space=space, seed=seed, budget=Budget(most))
     if system == "cooled":
-        sampler._pricing = Cooled(Budget(most))
+        sampler._chooser.pricing = Cooled(Budget(most))
     return sampler
 
 

@@ -37,7 +37,7 @@ from benchmarks.peers import tabular
 from benchmarks.problems.kinds import Kind
 from calibrant.models import Priors, Rotation
 from calibrant.search.defaults import MODEL
-from calibrant.studies.minimize import suggest
+from calibrant.studies.asking import suggest
 from calibrant.studies.space_text import parse_space
 from calibrant.test_functions import (
     Problem,

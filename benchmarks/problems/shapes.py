@@ -29,7 +29,7 @@ from optuna.samplers import RandomSampler, TPESampler
 
 from benchmarks.problems.kinds import FIRST, Kind
 from calibrant import CalibratedSampler, ordered, permutation, when
-from calibrant.studies.minimize import suggest
+from calibrant.studies.asking import suggest
 from calibrant.studies.space_text import parse_space
 from calibrant.studies.structure import Parameters
 

@@ -36,7 +36,7 @@ from ax.generation_strategy.transition_criterion import MinTrials  # noqa: E402
 
 import calibrant  # noqa: E402
 from calibrant.bridges.ax import CalibratedNode  # noqa: E402
-from calibrant.studies.archive import INTERRUPTED  # noqa: E402
+from calibrant.studies.evaluations import INTERRUPTED  # noqa: E402
 from calibrant.studies.suggestions import stored  # noqa: E402
 
 pytestmark = [

@@ -13,7 +13,7 @@ from optuna.trial import TrialState
 from typer.testing import CliRunner
 
 from calibrant.cli.main import app
-from calibrant.studies.archive import INTERRUPTED
+from calibrant.studies.evaluations import INTERRUPTED
 
 runner = CliRunner()
 

@@ -15,10 +15,12 @@ from typer.testing import CliRunner
 import calibrant
 from calibrant.cli.main import app
 from calibrant.studies import StorageLost, open_storage
+from calibrant.studies.heartbeats import BEAT, worker_of
+from calibrant.studies.late import LATE
 from calibrant.studies.runner import evaluated, run
 from calibrant.studies.sharing import Plan, announce, hand_back, is_surplus, places, plan_of
 from calibrant.studies.space_text import parse_space
-from calibrant.studies.steady import BEAT, LATE, SteadyStorage, worker_of
+from calibrant.studies.steady import SteadyStorage
 from calibrant.studies.storage import merge, rescued, save_rescued
 
 runner = CliRunner()

@@ -18,6 +18,7 @@ from calibrant.core.cube import as_cube
 from calibrant.models import GaussianProcess
 from calibrant.recalibration import ScoreLog
 from calibrant.search.history import History
+from calibrant.search.stagnation import reach
 from calibrant.search.step import Policy
 
 
@@ -169,13 +170,13 @@ def in_vain(outcomes, seed=3):
     return replace(history(y[order], dim=2), X=X[order])
 
 
-@pytest.mark.parametrize(("outcomes", "reach"), [(20, 0.2), (30, 0.1), (40, 0.05)])
-def test_after_long_stagnation_every_other_suggestion_stays_beside_the_best(outcomes, reach):
+@pytest.mark.parametrize(("outcomes", "within"), [(20, 0.2), (30, 0.1), (40, 0.05)])
+def test_after_long_stagnation_every_other_suggestion_stays_beside_the_best(outcomes, within):
     for late, beside in ((0, True), (1, False)):
         known = in_vain(outcomes + late)
         assert known.stagnation == outcomes + late
         x = Policy(patience=10).suggest(known, as_cube(2), np.random.default_rng(0)).x
-        assert (np.abs(x - known.X[0]).max() <= reach + 1e-12) == beside
+        assert (np.abs(x - known.X[0]).max() <= within + 1e-12) == beside
 
 
 def test_earlier_and_under_noise_suggestions_go_anywhere():
@@ -186,11 +187,11 @@ def test_earlier_and_under_noise_suggestions_go_anywhere():
     for known, model in ((early, GaussianProcess()), (noisy, GaussianProcess(noise=1.0))):
         policy = Policy(model, None, patience=10)
         data = policy.prepare(known, as_cube(2))
-        assert policy._reach(known, policy.fit(data, as_cube(2))) is None
+        assert reach(known, policy.patience, policy.fit(data, as_cube(2)).objectives[0]) is None
 
 
 def test_without_patience_nothing_is_refined():
     policy = Policy(patience=None)
     known = in_vain(40)
     data = policy.prepare(known, as_cube(2))
-    assert policy._reach(known, policy.fit(data, as_cube(2))) is None
+    assert reach(known, policy.patience, policy.fit(data, as_cube(2)).objectives[0]) is None

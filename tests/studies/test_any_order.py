@@ -10,10 +10,12 @@ from optuna.trial import TrialState
 
 import calibrant
 from calibrant.studies import processes
-from calibrant.studies.archive import INTERRUPTED, Archive
+from calibrant.studies.archive import Archive
+from calibrant.studies.evaluations import INTERRUPTED
+from calibrant.studies.heartbeats import BEAT
 from calibrant.studies.runner import evaluated
 from calibrant.studies.sharing import hand_back, take_over
-from calibrant.studies.steady import BEAT, SteadyStorage
+from calibrant.studies.steady import SteadyStorage
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 SPACE = {"x": (0.0, 1.0), "n": (1, 4)}

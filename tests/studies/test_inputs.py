@@ -13,9 +13,9 @@ from optuna.distributions import FloatDistribution, IntDistribution
 import calibrant
 from calibrant import CalibratedSampler
 from calibrant.core.rule import NothingToTry
+from calibrant.studies.asking import suggest as params_of
 from calibrant.studies.candidates import as_candidates
 from calibrant.studies.domain import domain_of
-from calibrant.studies.minimize import suggest as params_of
 from calibrant.studies.space_text import parse_space
 from calibrant.studies.such_that import parse_constraints
 

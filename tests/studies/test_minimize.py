@@ -12,11 +12,10 @@ from optuna.trial import TrialState
 
 import calibrant
 from calibrant.studies import StorageLost, open_storage, processes, review
-from calibrant.studies.archive import INTERRUPTED, Archive
-from calibrant.studies.job import same_job
-from calibrant.studies.minimize import open_study
+from calibrant.studies.archive import Archive
+from calibrant.studies.heartbeats import BEAT
+from calibrant.studies.opening import open_study
 from calibrant.studies.runner import ERROR_KEY, evaluated, run
-from calibrant.studies.steady import BEAT
 from calibrant.studies.storage import save_rescued
 
 SPACE = {"x": (-5.0, 5.0), "n": (1, 9), "kind": ["a", "b"]}
@@ -247,62 +246,6 @@ def test_bad_numbers():
             calibrant.minimize(bowl, SPACE, storage=url)
 
 
-def test_a_stored_study_of_another_direction_or_job_is_refused(tmp_path):
-    url = f"sqlite:///{tmp_path}/study.db"
-    study = open_study({}, url, "s", "maximize")
-    same_job(study, program="a-slip.py", parameters=["x"])  # nothing has succeeded: no harm done
-    same_job(study, program="a.py", parameters=["x"])
-    study.add_trial(optuna.create_trial(state=TrialState.RUNNING))  # somebody works on it
-    same_job(study, program="a.py", parameters=["x"])
-    same_job(study, parameters=["x"])
-    with pytest.raises(ValueError, match=r"with program 'a\.py' and not 'b\.py'"):
-        same_job(study, program="b.py", parameters=["x"])
-    with pytest.raises(ValueError, match="is set to maximize, not to minimize"):
-        open_study({}, url, "s", "minimize")
-
-
-def test_what_a_stored_study_did_not_record_is_recorded_when_it_is_resumed():
-    study = optuna.create_study()
-    same_job(study, parameters=["x"])
-    study.add_trial(optuna.create_trial(value=1.0))
-    with pytest.raises(ValueError, match=r"with limits \{\} and not \{'memory': 8\.0\}"):
-        same_job(study, parameters=["x"], limits={"memory": 8.0})
-    same_job(study, parameters=["x"], program="a.py", limits={})
-    with pytest.raises(ValueError, match=r"with program 'a\.py' and not 'b\.py'"):
-        same_job(study, parameters=["x"], program="b.py", limits={})
-
-
-def test_a_stored_study_of_several_objectives_is_refused(tmp_path):
-    url = f"sqlite:///{tmp_path}/study.db"
-    optuna.create_study(storage=url, study_name="calibrant", directions=["minimize", "maximize"])
-    with pytest.raises(ValueError, match="is set to minimize and maximize, not to minimize"):
-        calibrant.minimize(bowl, SPACE, 3, storage=url)
-
-
-def test_another_space_does_not_mix_with_a_stored_one(tmp_path):
-    url = f"sqlite:///{tmp_path}/study.db"
-    calibrant.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, 3, storage=url)
-    with pytest.raises(ValueError, match="of another problem"):
-        calibrant.minimize(lambda p: p["q"], {"q": (0.0, 1.0)}, 6, storage=url)
-    calibrant.minimize(lambda p: p["x"], {"x": (0.0, 2.0)}, 6, storage=url)
-
-
-@pytest.mark.parametrize(
-    ("before", "now", "said"),
-    [
-        (["relu", "tanh"], ["relu", "tanh", "gelu"], "was one of 'relu', 'tanh' .* 'gelu'"),
-        ((0, 10), (0.0, 10.0), "was an integer from 0 to 10 .* now a number"),
-        ((1.0, 9.0), (1.0, 9.0, "log"), "now a number from 1 to 9, on a log scale"),
-    ],
-)
-def test_another_kind_of_parameter_is_refused_before_a_trial_is_lost(tmp_path, before, now, said):
-    url = f"sqlite:///{tmp_path}/study.db"
-    calibrant.minimize(lambda p: len(str(p["x"])), {"x": before}, 3, storage=url)
-    with pytest.raises(ValueError, match=said):
-        calibrant.minimize(lambda p: 0.0, {"x": now}, 6, storage=url)
-    assert len(optuna.load_study(study_name="calibrant", storage=url).trials) == 3
-
-
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 def test_an_objective_that_is_not_finite_fails_its_trial(value):
     study = calibrant.minimize(lambda p: value if p["x"] < 0.3 else p["x"], {"x": (0.0, 1.0)}, 12)
@@ -329,35 +272,10 @@ def test_a_signal_that_was_to_be_ignored_is_ignored():
     assert not stopped
 
 
-def test_choices_that_a_storage_would_change_are_refused(tmp_path):
-    url = f"sqlite:///{tmp_path}/study.db"
-    with (
-        pytest.warns(UserWarning, match="persistent storage"),
-        pytest.raises(ValueError, match=r"`h` may be \(64, 64\); use a name"),
-    ):
-        calibrant.minimize(lambda p: 0.0, {"h": [(64, 64), (128,)]}, 6, storage=url)
-    assert calibrant.minimize(lambda p: 0.0, {"h": [True, None, "a", 2.5]}, 3, storage=url)
-
-
 def test_the_verbosity_of_optuna_is_left_as_it_was():
     before = optuna.logging.get_verbosity()
     calibrant.minimize(bowl, SPACE, n_trials=3)
     assert optuna.logging.get_verbosity() == before
-
-
-def test_interrupted_trials_say_nothing_about_their_parameters():
-    study = optuna.create_study()
-    dist = {"x": optuna.distributions.FloatDistribution(0, 1)}
-    for attrs in ({}, {INTERRUPTED: True}):
-        study.add_trial(
-            optuna.create_trial(
-                state=TrialState.FAIL, params={"x": 0.5}, distributions=dist, user_attrs=attrs
-            )
-        )
-    assert evaluated(study) == 1
-    archive = Archive()
-    archive.update(study)
-    assert len(archive.records) == 1
 
 
 def test_the_trial_of_a_killed_worker_is_given_to_another(tmp_path):
@@ -398,43 +316,6 @@ def test_a_storage_with_braces_in_its_path(tmp_path):
     study = calibrant.minimize(bowl, SPACE, 2, storage=f"sqlite:///{folder}/s.db", seed=0)
     assert len(study.trials) == 2
     assert (folder / "s.db").exists()
-
-
-def test_failures_of_a_broken_objective_are_forgiven(tmp_path):
-    """Five failures end the run; put right, it has all of its evaluations, where it likes."""
-    url = f"sqlite:///{tmp_path}/s.db"
-    with pytest.raises(KeyError):
-        calibrant.minimize(lambda p: p["a slip"], SPACE, 8, storage=url, seed=0)
-    study = calibrant.minimize(bowl, SPACE, 8, storage=url, seed=0)
-    assert len(study.trials) == 5 + 8
-    assert evaluated(study) == 8
-    assert review(study).failed == 0
-    archive = Archive()
-    archive.update(study)
-    assert len(archive.records) == 8
-
-
-def test_failures_beside_successes_count(tmp_path):
-    url = f"sqlite:///{tmp_path}/s.db"
-
-    def objective(p):
-        if p["kind"] == "b":
-            raise ValueError
-        return bowl(p)
-
-    first = calibrant.minimize(objective, SPACE, 8, storage=url, seed=0)
-    assert 0 < review(first).failed < 8
-    again = calibrant.minimize(objective, SPACE, 8, storage=url, seed=0)
-    assert len(again.trials) == 8
-
-
-def test_trials_copied_from_another_study_count(tmp_path):
-    """A trial that was begun again there carries numbers of that study."""
-    study = optuna.create_study(sampler=calibrant.CalibratedSampler(seed=0))
-    for value in (1.0, 2.0):
-        copied = optuna.trial.create_trial(value=value, system_attrs={"retry_history": [0, 7]})
-        study.add_trial(copied)
-    assert evaluated(study) == 2
 
 
 def test_maximising_is_minimising_the_other_way_round():

@@ -8,7 +8,7 @@ from optuna.trial import TrialState
 import calibrant
 from calibrant import figures
 from calibrant.studies import review
-from calibrant.studies.archive import INTERRUPTED
+from calibrant.studies.evaluations import INTERRUPTED
 
 X = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
 SPACE = {"x": (-5.0, 5.0), "n": (1, 9), "kind": ["a", "b"]}

@@ -16,7 +16,7 @@ import calibrant
 from calibrant import CalibratedSampler
 from calibrant.models import GaussianProcess
 from calibrant.studies import review
-from calibrant.studies.archive import Archive, running_points
+from calibrant.studies.archive import Archive
 from calibrant.studies.suggestions import stored
 
 X = {"x": FloatDistribution(0.0, 1.0)}
@@ -694,14 +694,6 @@ def test_a_declared_range_counts_from_the_first_trial_on():
         study = calibrant.minimize(lambda p: p["x"] ** 2, space, count, storage=storage, seed=0)
     # What was suggested, in the new range, is what was evaluated.
     assert all(stored(trial).params == trial.params for trial in study.trials)
-
-
-def test_a_running_trial_is_where_its_parameters_say():
-    study = a_study(CalibratedSampler(search_space={"x": (0.0, 1.0)}, seed=0))
-    trial = study.ask()
-    trial.suggest_float("x", 5.0, 6.0)  # not what was suggested
-    ((_, params),) = running_points(study, but=-1)
-    assert params == trial.params
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,11 +1,9 @@
 """A storage that outlives outages, dead workers and late results."""
 
-import signal
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import optuna
 import pytest
@@ -14,57 +12,18 @@ from optuna.testing.pytest_storages import StorageTestCase
 from optuna.trial import TrialState
 from sqlalchemy.exc import OperationalError
 from tests.databases import needs_postgres, postgres
+from tests.studies.flaky import OPERATIONS, Flaky, objective, steady
 
 import calibrant
 from calibrant.studies import open_storage, outages, processes
 from calibrant.studies.archive import Archive
+from calibrant.studies.heartbeats import BEAT
 from calibrant.studies.runner import evaluated
-from calibrant.studies.steady import BEAT, LATE, SteadyStorage, bring_home
-
-
-def away():
-    """What a client of PostgreSQL says during a restart."""
-    return OperationalError("SELECT 1", {}, ConnectionError("server closed the connection"))
-
-
-class Flaky(InMemoryStorage):
-    """A storage that is away when told so, before or after it has done what was asked."""
-
-    def __init__(self):
-        super().__init__()
-        self.before, self.after = {}, {}  # how often yet, by the name of the operation
-
-    def _maybe(self, when, name):
-        if when.get(name, 0) > 0:
-            when[name] -= 1
-            raise away()
-
-
-def _flaky(name):
-    def method(self, *args, **kwargs):
-        self._maybe(self.before, name)
-        result = getattr(InMemoryStorage, name)(self, *args, **kwargs)
-        self._maybe(self.after, name)
-        return result
-
-    return method
-
-
-OPERATIONS = [
-    "create_new_trial", "set_trial_param", "set_trial_state_values", "get_all_trials", "get_trial",
-    "set_trial_system_attr", "set_trial_user_attr",
-]  # fmt: skip
-for operation in OPERATIONS:
-    setattr(Flaky, operation, _flaky(operation))
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(outages, "_FIRST_WAIT", 0.001)
-
-
-def steady(inside=None, heartbeat=60, grace=180, patience=30.0):
-    return SteadyStorage(inside or Flaky(), heartbeat, grace, patience)
 
 
 class TestConformance(StorageTestCase):
@@ -83,10 +42,6 @@ class TestConformance(StorageTestCase):
             "journal": f"journal:///{tmp_path}/study.log",
         }
         return open_storage(urls[request.param]) if request.param in urls else steady()
-
-
-def objective(trial):
-    return (trial.suggest_float("x", 0, 1) - 0.3) ** 2
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -141,130 +96,11 @@ def test_a_heartbeat_survives_an_outage():
     assert beats[-1] > beats[0]
 
 
-def give_up(study, number, again=True):
-    """What another worker does with a trial whose heartbeat has stopped."""
-    other = optuna.load_study(study_name=study.study_name, storage=study._storage.inside)
-    trial = other.trials[number]
-    other._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
-    if again:
-        study._storage.get_heartbeat_stale_trial_callback()(other, other.trials[number])
-    return other
-
-
-def test_a_value_that_comes_late_is_that_of_the_trial_queued_in_its_place():
-    study = optuna.create_study(storage=steady(), sampler=calibrant.CalibratedSampler(seed=0))
-
-    def late(trial):
-        x = trial.suggest_float("x", 0, 1)
-        if trial.number == 2:
-            give_up(study, 2)
-            trial.set_user_attr("who", "me")
-            trial.report(0.5, 1)
-            return x + trial.suggest_float("y", 0, 1)
-        return x
-
-    study.optimize(late, n_trials=4)
-    states = [t.state.name for t in study.trials]
-    assert states == ["COMPLETE", "COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
-    kept = study.trials[3]
-    assert kept.params.keys() == {"x", "y"}
-    assert kept.value == sum(kept.params.values())
-    assert kept.params["x"] == study.trials[2].params["x"]
-    assert kept.user_attrs == {"who": "me"}
-    assert kept.intermediate_values == {1: 0.5}
-    assert evaluated(study) == 4  # the one that was given up is none
-
-
-def test_a_value_that_comes_later_still_is_a_trial_of_its_own():
-    study = optuna.create_study(storage=steady(), sampler=calibrant.CalibratedSampler(seed=0))
-
-    def late(trial):
-        x = trial.suggest_float("x", 0, 1)
-        if trial.number == 2:
-            other = give_up(study, 2)
-            other.tell(other.ask(), 7.0)
-        return x
-
-    study.optimize(late, n_trials=3)
-    assert [t.value for t in study.trials if t.number > 2] == [7.0, study.trials[2].params["x"]]
-    assert evaluated(study) == 4
-
-
 def test_two_threads_of_a_process_that_slept_do_not_give_each_other_up():
     storage = steady(heartbeat=1, grace=0)  # a grace of nothing: everyone's heartbeat has lapsed
     study = optuna.create_study(storage=storage)
     study.optimize(lambda trial: time.sleep(0.05) or 1.0, n_trials=20, n_jobs=4)
     assert [t.state for t in study.trials] == [TrialState.COMPLETE] * 20
-
-
-def test_a_stopped_heartbeat_is_found_by_how_long_it_stays_the_same():
-    inside = Flaky()
-    one, two = steady(inside, grace=1), steady(inside, grace=1)
-    study = optuna.create_study(storage=one, study_name="s")
-    one._get_stale_trial_ids(study._study_id)
-    trial_id = one.create_new_trial(study._study_id)
-    assert one.get_trial(trial_id).system_attrs[BEAT]["worker"] == processes.identity()
-    assert two._get_stale_trial_ids(study._study_id) == []
-    time.sleep(1.1)
-    one.record_heartbeat(trial_id)
-    assert two._get_stale_trial_ids(study._study_id) == []
-    time.sleep(1.1)
-    inside.before["get_all_trials"] = 1  # an outage: nobody could renew anything
-    assert two._get_stale_trial_ids(study._study_id) == []
-    time.sleep(1.1)
-    assert two._get_stale_trial_ids(study._study_id) == [trial_id]
-    assert one._get_stale_trial_ids(study._study_id) == []  # a process never its own
-
-
-def test_the_time_in_which_an_observer_stood_still_does_not_count():
-    inside = Flaky()
-    one, two = steady(inside), steady(inside)
-    study = optuna.create_study(storage=one, study_name="s")
-    one._get_stale_trial_ids(study._study_id)
-    trial_id = one.create_new_trial(study._study_id)
-    assert two._get_stale_trial_ids(study._study_id) == []
-    two._last_sign -= 3600.0  # the machine slept, and the other worker may be on it
-    assert two._get_stale_trial_ids(study._study_id) == []
-    for _ in range(2):
-        two._last_sign -= 60.0
-        other = two.create_new_trial(study._study_id)
-        two.record_heartbeat(other)  # now it works, and the other one gives no sign of life
-    assert two._get_stale_trial_ids(study._study_id) == [trial_id]
-
-
-SLEEPER = """
-import time
-from calibrant.studies import processes
-print(processes.identity(), flush=True)
-time.sleep(600)
-"""
-
-
-@pytest.fixture
-def sleeper():
-    process = subprocess.Popen([sys.executable, "-c", SLEEPER], stdout=subprocess.PIPE, text=True)
-    with process:
-        yield process, process.stdout.readline().strip()
-        process.kill()
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-@pytest.mark.parametrize("stopped", [False, True])
-def test_a_worker_of_this_machine_that_lives_has_more_time(sleeper, stopped):
-    """Its objective may hold Python's global lock, so that no heartbeat can be renewed."""
-    process, name = sleeper
-    storage = steady(grace=1)
-    study = optuna.create_study(storage=storage)
-    notes = {BEAT: {"worker": name, "count": 0}}
-    study.add_trial(optuna.create_trial(state=TrialState.RUNNING, system_attrs=notes))
-    if stopped:
-        process.send_signal(signal.SIGSTOP)
-    assert storage._get_stale_trial_ids(study._study_id) == []
-    time.sleep(1.1)
-    assert len(storage._get_stale_trial_ids(study._study_id)) == stopped
-    process.kill()
-    process.wait()
-    assert len(storage._get_stale_trial_ids(study._study_id)) == 1
 
 
 def test_an_ask_reads_the_trials_three_times(monkeypatch):
@@ -365,31 +201,6 @@ def test_other_processes():
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     assert processes.has_died(f"{machine}:{ended.pid}:1")
-
-
-def test_an_evaluation_is_brought_home_once(tmp_path):
-    storage = open_storage(f"sqlite:///{tmp_path}/study.db")
-    study = optuna.create_study(storage=storage, study_name="s")
-    study.optimize(objective, n_trials=3)
-    known = study.trials[1]
-    assert not bring_home(storage, study._study_id, 1, known)  # it was told
-    elsewhere = optuna.create_trial(
-        value=0.5, params=known.params, distributions=known.distributions
-    )
-    for expected in (True, False, False):
-        assert bring_home(storage, study._study_id, 17, elsewhere) == expected
-    (kept,) = study.trials[3:]
-    assert (kept.value, kept.system_attrs[LATE]) == (0.5, 17)
-
-
-def test_a_running_trial_is_told_when_its_evaluation_comes_home(tmp_path):
-    study = optuna.create_study(storage=f"sqlite:///{tmp_path}/study.db")
-    x = study.ask().suggest_float("x", 0, 1)
-    evaluation = optuna.create_trial(
-        value=2.0, params={"x": x}, distributions=study.trials[0].distributions
-    )
-    assert bring_home(study._storage, study._study_id, 0, evaluation)
-    assert [t.value for t in study.trials] == [2.0]
 
 
 TOGETHER = """

@@ -13,7 +13,8 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 
 import calibrant
-from calibrant.studies.archive import Archive, running_points
+from calibrant.studies.archive import Archive
+from calibrant.studies.pending import running_points
 from calibrant.studies.shown import ShownForecasts
 from calibrant.studies.suggestions import _KEY, Stored, showing, stored, suggested
 

@@ -35,8 +35,9 @@ from optuna.trial import TrialState, create_trial
 
 from calibrant.core import validate
 from calibrant.studies import optuna_private
+from calibrant.studies.coordinates import is_value
 from calibrant.studies.job import record_run, same_job
-from calibrant.studies.minimize import open_study
+from calibrant.studies.opening import open_study
 from calibrant.studies.runner import ERROR_KEY, quiet_optuna
 
 ID = "_id"  # gest-api's key of a point's identifier: here the number of its trial
@@ -136,7 +137,7 @@ class CalibratedGenerator(Generator):
             )
         params = {name: _plain(result[name]) for name in self._space}
         for name, distribution in self._space.items():
-            if not _within(distribution, params[name]):
+            if not is_value(distribution, params[name]):
                 raise ValueError(f"`{name}={params[name]!r}` of {result} is not in {distribution}.")
         values = [_number(result[name]) for name in vocs.objectives]
         constraints: dict[str, float] = {}
@@ -246,10 +247,3 @@ def _plain(value: Any) -> Any:
 def _number(value: Any) -> float:
     """Return a result as a number; NaN for None."""
     return math.nan if value is None else float(value)
-
-
-def _within(distribution: BaseDistribution, value: Any) -> bool:
-    try:
-        return optuna_private.contains(distribution, distribution.to_internal_repr(value))
-    except (TypeError, ValueError):
-        return False

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from optuna.study import Study
 from optuna.trial import TrialState
 
-from calibrant.cli.terminal import console, say
+from calibrant.cli.terminal import console, fail, say
 from calibrant.core.words import count, interval, number, percent, shortened
 from calibrant.decisions.belief import believe
 from calibrant.decisions.outlook import outlook
@@ -18,7 +19,8 @@ from calibrant.decisions.recommendation import Recommendation
 from calibrant.decisions.stopping import StopWhen
 from calibrant.decisions.words import setting_text
 from calibrant.evaluation.verdict import Tone, verdict
-from calibrant.studies.archive import cut_off
+from calibrant.reporting import report as write_report
+from calibrant.studies.evaluations import cut_off
 from calibrant.studies.review import FEASIBLE, Review, review
 from calibrant.studies.runner import ERROR_KEY
 from calibrant.studies.shown import COVERAGE
@@ -27,7 +29,17 @@ _REASONS = 3  # of failures that are printed
 _COLOURS = {Tone.GOOD: "green", Tone.CAUTION: "yellow", Tone.BAD: "red", Tone.UNKNOWN: ""}
 
 
-def print_result(study: Study, stop: StopWhen | None = None) -> None:
+def finish(study: Study, report: Path | None, title: str, stop: StopWhen | None = None) -> None:
+    """Print the result of a study and write its report, or fail if there is no result."""
+    try:
+        _print_result(study, stop)
+    except ValueError as error:
+        fail(str(error))
+    if report is not None:
+        console.print(f"Report: {write_report(study, report, title)}")
+
+
+def _print_result(study: Study, stop: StopWhen | None = None) -> None:
     """Print the best setting, what came true of what was said, why trials failed, and the outlook.
 
     Args:

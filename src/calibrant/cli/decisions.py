@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 
-from calibrant.cli.report import Storage, StudyName
+from calibrant.cli.options import Storage, StudyName
 from calibrant.cli.terminal import console, fail
 from calibrant.core.words import interval, number, percent
 from calibrant.decisions.belief import believe

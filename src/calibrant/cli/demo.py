@@ -22,16 +22,17 @@ import typer
 from optuna.distributions import BaseDistribution
 
 import calibrant
+from calibrant.cli.closing import finish
 from calibrant.cli.live_table import live_table
 from calibrant.cli.recalibrate import print_summary, replay_with_progress
 from calibrant.cli.terminal import check_writable, console, fail
-from calibrant.cli.tune import finish
 from calibrant.core.typing import FloatArray
 from calibrant.decisions.belief import NOISY
 from calibrant.forecasts.normal import Normal
 from calibrant.reporting.stream import write_stream_report
+from calibrant.studies.asking import suggest
 from calibrant.studies.job import record_run
-from calibrant.studies.minimize import open_study, suggest
+from calibrant.studies.opening import open_study
 from calibrant.studies.runner import run
 from calibrant.studies.space_text import parse_space
 

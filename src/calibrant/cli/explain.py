@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from calibrant.cli.report import Storage, StudyName
+from calibrant.cli.options import Storage, StudyName
 from calibrant.cli.terminal import fail, say
 from calibrant.decisions.explain import explain as explained
 from calibrant.studies.loading import load_study

@@ -17,8 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from calibrant.core.words import duration, interval, number, resolved
-from calibrant.studies.archive import INTERRUPTED
 from calibrant.studies.budget import Budget
+from calibrant.studies.evaluations import INTERRUPTED
 from calibrant.studies.records import best_so_far
 from calibrant.studies.runner import ERROR_KEY, Listener, evaluated
 from calibrant.studies.shown import interval_shown

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from calibrant.cli.report import Storage, StudyName
+from calibrant.cli.options import Storage, StudyName
 from calibrant.cli.terminal import check_writable, console, fail
 from calibrant.decisions import outlook as look_ahead
 from calibrant.decisions.outlook import TRIALS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calibrant.bridges.dashboard import publish as publish_study
-from calibrant.cli.report import Storage, StudyName
+from calibrant.cli.options import Storage, StudyName
 from calibrant.cli.terminal import console, fail, say
 from calibrant.studies.loading import load_study
 from calibrant.studies.storage import hidden

@@ -14,6 +14,7 @@ from rich.table import Table
 
 import calibrant
 from calibrant.cli.csv_files import read_forecasts, write_quantiles
+from calibrant.cli.options import Report
 from calibrant.cli.terminal import check_writable, console, fail, progress_bar, say
 from calibrant.core import validate
 from calibrant.core.typing import FloatArray
@@ -51,7 +52,7 @@ def recalibrate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="CSV of calibrated quantiles to write.")
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
+    report: Report = None,
     kind: Annotated[
         Kind, typer.Option(help="Which recalibrator to use; auto goes by the number of outcomes.")
     ] = Kind.AUTO,

@@ -7,17 +7,10 @@ from typing import Annotated
 
 import typer
 
+from calibrant.cli.options import Storage, StudyName
 from calibrant.cli.terminal import check_writable, console, fail
 from calibrant.reporting import report as write_report
 from calibrant.studies.loading import load_study
-
-Storage = Annotated[
-    str,
-    typer.Argument(help="Where the study is stored: sqlite:///study.db, or the file study.db."),
-]
-StudyName = Annotated[
-    str | None, typer.Option("--study", help="Its name, if the storage holds several.")
-]
 
 
 def report(

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from calibrant.cli.options import StudyName
 from calibrant.cli.terminal import console, errors, fail
 from calibrant.studies.loading import load_study
 from calibrant.studies.storage import StorageLost, hidden, save_rescued
@@ -34,9 +35,7 @@ def merge(
         str,
         typer.Option(envvar="CALIBRANT_STORAGE", help="Where the study is stored."),
     ] = "sqlite:///calibrant.db",
-    study_name: Annotated[
-        str | None, typer.Option("--study", help="Its name, if the storage holds several.")
-    ] = None,
+    study_name: StudyName = None,
 ) -> None:
     """Bring rescued evaluations home to their study, each exactly once."""
     try:

@@ -17,6 +17,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.cli.inputs import cell as cell_value
 from calibrant.cli.inputs import parse_fixed, read_candidates
+from calibrant.cli.options import Maximize, Names, Seed
 from calibrant.cli.tables import Table, read_table, write_table
 from calibrant.cli.terminal import check_writable, console, fail, say
 from calibrant.core import validate
@@ -52,7 +53,7 @@ def suggest(
     ] = None,
     n: Annotated[int, typer.Option("-n", help="How many rows should wait for an outcome.")] = 1,
     value: Annotated[str, typer.Option(help="The column of the outcome.")] = "value",
-    maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better.")] = False,
+    maximize: Maximize = False,
     such_that: Annotated[
         list[str] | None,
         typer.Option(help="'acid + base <= 1': what every suggestion keeps to."),
@@ -61,14 +62,12 @@ def suggest(
         Path | None,
         typer.Option(help="CSV of the only settings to suggest; -p may give a column's range."),
     ] = None,
-    names: Annotated[
-        str, typer.Option(help="The column of candidates that holds their names.")
-    ] = NAME,
+    names: Names = NAME,
     fix: Annotated[
         list[str] | None,
         typer.Option(help="batch=A: suggest for this; rows with other values are learned from."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of all random choices.")] = None,
+    seed: Seed = None,
     std: Annotated[
         str | None,
         typer.Option(

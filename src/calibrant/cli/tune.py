@@ -2,55 +2,49 @@
 
 from __future__ import annotations
 
-import shlex
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import TrialState
 
 from calibrant.bridges.dashboard import publisher, serving
-from calibrant.cli.closing import print_next, print_result
+from calibrant.cli.again import command_line, found_again, twice_as_far, ways_on
+from calibrant.cli.closing import finish, print_next
 from calibrant.cli.inputs import (
     parse_fixed,
+    parse_parameters,
     parse_renamed,
     read_candidates,
     read_earlier,
-    split_earlier,
 )
 from calibrant.cli.live_table import live_table
+from calibrant.cli.options import Jobs, Logs, Maximize, Names, Report, Seed
+from calibrant.cli.remarks import remarks
 from calibrant.cli.rescue import save
 from calibrant.cli.terminal import EXIT_INTERRUPTED, check_writable, console, fail, say
 from calibrant.cli.worker import more_workers
 from calibrant.core import validate
-from calibrant.core.words import count, number
+from calibrant.core.words import count
 from calibrant.decisions import StopWhen
 from calibrant.decisions.outlook import TRIALS
-from calibrant.reporting import report as write_report
 from calibrant.studies.budget import Budget
 from calibrant.studies.candidates import NAME, Candidates
 from calibrant.studies.domain import domain_of
 from calibrant.studies.job import record_run, same_job
 from calibrant.studies.limits import parse_limits
-from calibrant.studies.minimize import (
-    at_most,
-    most_trials,
-    open_study,
-    placeholders,
-    tune_command,
-)
+from calibrant.studies.opening import open_study
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.runner import Listener, both, evaluated
 from calibrant.studies.sharing import Plan, announce
-from calibrant.studies.space_text import describe_all, parse_parameter, parse_space
+from calibrant.studies.space_text import describe_all, parse_space
 from calibrant.studies.storage import StorageLost, hidden
 from calibrant.studies.structure import Parameters
-
-_ALIKE = 5  # results that are all the same: then it is hardly the result that was read
+from calibrant.studies.totals import at_most, most_trials
+from calibrant.studies.tuning import placeholders, tune_command
 
 
 def tune(
@@ -77,7 +71,7 @@ def tune(
             "allows."
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Programs to run at the same time.")] = 1,
+    jobs: Jobs = 1,
     workers: Annotated[
         int,
         typer.Option(help="Processes that tune, each with its own jobs; see `calibrant worker`."),
@@ -91,7 +85,7 @@ def tune(
         ),
     ] = "sqlite:///calibrant.db",
     study_name: Annotated[str, typer.Option(help="Its name in the storage.")] = "calibrant",
-    maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better.")] = False,
+    maximize: Maximize = False,
     json_field: Annotated[
         str | None,
         typer.Option(help="Read this field of the JSON printed last, instead of the last number."),
@@ -147,9 +141,7 @@ def tune(
             "program, and -p may give a column's range."
         ),
     ] = None,
-    names: Annotated[
-        str, typer.Option(help="The column of candidates that holds their names.")
-    ] = NAME,
+    names: Names = NAME,
     fix: Annotated[
         list[str] | None,
         typer.Option(help="batch=A: tune for this; trials with other values are learned from."),
@@ -173,11 +165,9 @@ def tune(
         float | None,
         typer.Option(help="Seconds after which no new evaluation starts."),
     ] = None,
-    logs: Annotated[
-        Path | None, typer.Option(help="Folder in which the output of each trial is kept.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of all random choices.")] = None,
-    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
+    logs: Logs = None,
+    seed: Seed = None,
+    report: Report = None,
     dashboard: Annotated[
         int | None,
         typer.Option(
@@ -219,7 +209,7 @@ def tune(
             raise ValueError("--min-feasible is about limits: give these too, as --limit memory=8.")
         with warnings.catch_warnings(record=True) as doubts:
             warnings.simplefilter("always")
-            ranges = dict(_parse_parameters(param or []))
+            ranges = parse_parameters(param or [])
             listed = None if candidates is None else read_candidates(candidates, names, ranges)
         if listed is None and not ranges:
             raise ValueError("There is nothing to tune: give parameters (-p) or --candidates.")
@@ -251,7 +241,7 @@ def tune(
             "--json-std-field": json_std_field, "--cost-field": cost_field,
             "--such-that": such_that, "--candidates": candidates,
             "--names": None if names == NAME else names, "--fix": fix,
-            "--earlier": [_found_again(text) for text in earlier or []], "--rename": rename,
+            "--earlier": [found_again(text) for text in earlier or []], "--rename": rename,
             "--trial-timeout": trial_timeout,
             "--time-budget": time_budget, "--logs": logs, "--seed": seed,
             "--stop-below": stop_below, "--min-gain": min_gain,
@@ -259,7 +249,7 @@ def tune(
             "--value": value, "--price": price,
         }  # fmt: skip
         until = {"--trials": total if purse is None else trials, "--budget": budget}
-        record_run(study, _command_line({**until, **options}, program), seed)
+        record_run(study, command_line({**until, **options}, program), seed)
         _print_space(Parameters(space, domain.structure), listed)
         for doubt in doubts:
             say(f"Note: {doubt.message}", "yellow")
@@ -270,7 +260,7 @@ def tune(
             limits, min_feasible, json_std_field, cost_field, budget,
             tuple(such_that or ()), domain.fixed,
             None if candidates is None else (str(candidates.resolve()), names),
-            tuple(_found_again(text) for text in earlier or ()), renamed,
+            tuple(found_again(text) for text in earlier or ()), renamed,
         )  # fmt: skip
         announce(study, plan)
         total = at_most(total, study, domain)
@@ -278,7 +268,7 @@ def tune(
         table = live_table(study, total, console, jobs * workers, purse)
         watched = _watched(dashboard, storage)
         with others as stop_others, watched as publish, table as listener:
-            listeners = both(both(_remarks(command, listener), publish), stop)
+            listeners = both(both(remarks(command, listener), publish), stop)
             interrupted = tune_command(
                 command, domain, study, total, jobs, listeners, time_budget, budget=purse
             )
@@ -291,23 +281,15 @@ def tune(
         if purse is not None:
             say(f"Budget: {purse.words(study)}.")
         finish(study, report, f"Tuning {' '.join(program)}", stop)
-        more = {**until, **_more(study, total, purse)}
-        go_on = _command_line({**more, **options}, program)
-        print_next(_ways_on(go_on, hidden(storage), study_name))
+        more = {**until, **twice_as_far(study, total, purse)}
+        go_on = command_line({**more, **options}, program)
+        print_next(ways_on(go_on, hidden(storage), study_name))
         if interrupted:
             raise typer.Exit(EXIT_INTERRUPTED)
     except StorageLost as error:
         fail(f"{error} {save(error)}")
     except (ImportError, ValueError, TypeError, OSError, CommandFailed) as error:
         fail(str(error))
-
-
-def _found_again(text: str) -> str:
-    """Return an earlier study as another process finds it, from any folder, without a password."""
-    storage, name = split_earlier(text)
-    file = storage.removeprefix("sqlite:///")
-    place = f"sqlite:///{Path(file).resolve()}" if Path(file).is_file() else hidden(storage)
-    return place if name is None else f"{place}::{name}"
 
 
 def _purse(budget: str | None, cost_field: str | None) -> Budget | None:
@@ -322,13 +304,6 @@ def _purse(budget: str | None, cost_field: str | None) -> Budget | None:
             "which field of the JSON holds what an evaluation has cost: --cost-field."
         )
     return purse
-
-
-def _more(study: Study, total: int, purse: Budget | None) -> dict[str, object]:
-    """Return the options that go on with a study that has ended: twice as far."""
-    if purse is None:
-        return {"--trials": total if evaluated(study) < total else 2 * total}
-    return {"--budget": f"{2.0 * purse.most:g}{'s' if purse.is_time else ''}"}
 
 
 @contextmanager
@@ -360,52 +335,6 @@ def _stop(
     return StopWhen(trials=look_ahead, value=value, price=price)
 
 
-def _remarks(command: Command, listener: Listener) -> Listener:
-    """Return a listener that also says, once each, what was read and that all results are alike."""
-    said: set[str] = set()
-
-    def listen(study: Study, trial: FrozenTrial) -> None:
-        if "read" not in said and command.first_reading is not None:
-            said.add("read")
-            say(f"Trial {trial.number}: {command.first_reading}")
-        complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        values = {trial.value for trial in complete}
-        if "alike" not in said and len(complete) >= _ALIKE and len(values) == 1:
-            said.add("alike")
-            say(
-                f"Warning: all {len(complete)} results are {number(complete[0].value or 0.0, 6)}. "
-                "Is that the number to tune? --result-regex or --json-field reads another one.",
-                "yellow",
-            )
-        listener(study, trial)
-
-    return listen
-
-
-def _command_line(options: Mapping[str, object], program: list[str]) -> list[str]:
-    """Return the command that runs the same study, without what is the default."""
-    words = ["calibrant", "tune"]
-    defaults = {"--storage": "sqlite:///calibrant.db", "--study-name": "calibrant"}
-    for name, value in options.items():
-        if value is None or value is False or defaults.get(name) == value:
-            continue
-        if value is True:
-            words.append(name)
-        else:
-            for one in value if isinstance(value, list) else [value]:
-                words += [name, str(one)]
-    return [*words, "--", *program]
-
-
-def _ways_on(go_on: list[str], storage: str, study_name: str) -> list[tuple[str, str]]:
-    """Return the commands with which to go on, each with its purpose."""
-    name = [] if study_name == "calibrant" else ["--study", study_name]
-    look = ["calibrant", "report", storage, *name]
-    watch = ["optuna-dashboard", storage]
-    ways = {"Go on": go_on, "Report": look, "Watch": watch}
-    return [(purpose, shlex.join(command)) for purpose, command in ways.items()]
-
-
 def _print_space(space: Parameters, listed: Candidates | None = None) -> None:
     """Print how the parameters were understood."""
     if listed is not None:
@@ -413,23 +342,3 @@ def _print_space(space: Parameters, listed: Candidates | None = None) -> None:
         return
     for name, words in describe_all(space).items():
         say(f"  {name}: {words}")
-
-
-def _parse_parameters(texts: list[str]) -> Iterator[tuple[str, Any]]:
-    seen: set[str] = set()
-    for text in texts:
-        name, values = parse_parameter(text)
-        if name in seen:
-            raise ValueError(f"The parameter `{name}` is given twice.")
-        seen.add(name)
-        yield name, values
-
-
-def finish(study: Study, report: Path | None, title: str, stop: StopWhen | None = None) -> None:
-    """Print the result of a study and write its report, or fail if there is no result."""
-    try:
-        print_result(study, stop)
-    except ValueError as error:
-        fail(str(error))
-    if report is not None:
-        console.print(f"Report: {write_report(study, report, title)}")

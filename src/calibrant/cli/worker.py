@@ -18,18 +18,20 @@ from optuna.study import Study
 
 from calibrant.cli.inputs import read_candidates, read_earlier
 from calibrant.cli.live_table import live_table
+from calibrant.cli.options import Jobs, Logs
 from calibrant.cli.rescue import save
 from calibrant.cli.terminal import EXIT_INTERRUPTED, console, fail
 from calibrant.studies.budget import Budget
 from calibrant.studies.domain import domain_of
 from calibrant.studies.earlier import Earlier
-from calibrant.studies.minimize import at_most, placeholders, tune_command
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.runner import evaluated, quiet_optuna
 from calibrant.studies.sampler import CalibratedSampler
 from calibrant.studies.sharing import Plan, plan_of
 from calibrant.studies.storage import StorageLost, hidden, open_storage
 from calibrant.studies.structure import Parameters, structure_of
+from calibrant.studies.totals import at_most
+from calibrant.studies.tuning import placeholders, tune_command
 from calibrant.studies.watchdog import Watchdog
 
 _FROM_ENVIRONMENT = "-"  # in place of a storage whose password others would see
@@ -51,10 +53,8 @@ def worker(
         int | None,
         typer.Option(help="Total evaluations of the study; by default as it was started."),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Programs to run at the same time.")] = 1,
-    logs: Annotated[
-        Path | None, typer.Option(help="Folder in which the output of each trial is kept.")
-    ] = None,
+    jobs: Jobs = 1,
+    logs: Logs = None,
     heartbeat: Annotated[
         int,
         typer.Option(

@@ -1,4 +1,4 @@
-"""The unit cube that the search runs on: its allowed coordinates, and how to spread points over it.
+"""The unit cube that the search runs on: its allowed coordinates, and points among them.
 
 Every parameter is one coordinate in [0, 1]. Integers, categories and numbers with a step allow only
 some values, which an :class:`Axis` lists. What may be tried can be less than the product of axes:
@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.core import validate
+from calibrant.core.designs import Design as Design
+from calibrant.core.designs import designed, representatives, spread
 from calibrant.core.rule import NothingToTry, Rule, scatter
 from calibrant.core.typing import FloatArray
 
@@ -24,18 +25,8 @@ SMALL = 2000  # a finite cube with at most this many points is searched exhausti
 MIDDLE = 0.5  # the value given to a coordinate that does not exist
 _COUNTED = 20_000  # with a rule, one of at most this many points is gone through once
 _POOL = 512  # points of a list, or that keep to a rule, of which a design is a choice
-_LLOYD = 5  # rounds in which the points of such a design move apart
-_KRONECKER = 10  # up to this dimension the Kronecker sequence covers every axis evenly
 _MANY = 500  # of more categories than this, only a random selection is tried
 _FEW = 16  # up to this many values are all tried; of more, repeated jumps by powers of 2 reach all
-
-
-class Design(StrEnum):
-    """How the initial points are spread."""
-
-    SOBOL = "sobol"
-    LATIN = "latin"
-    RANDOM = "random"
 
 
 class Order(int):
@@ -200,25 +191,15 @@ class Cube:
         return np.asarray(np.where(np.abs(allowed - x) <= within, allowed, x))
 
     def spread(self, count: int, rng: np.random.Generator) -> FloatArray:
-        """Return points of the R-sequence (Roberts 2018), randomly shifted.
+        """Return points spread evenly (:func:`~calibrant.core.designs.spread`), and allowed.
 
-        The R-sequence is the Kronecker sequence k·(1/ρ, 1/ρ², …) modulo 1 with ρ^(dim+1) = ρ + 1.
-        It has low discrepancy, takes one line, needs no table, and does not import scipy.stats. In
-        many dimensions some of its steps come close to simple fractions, so a Latin hypercube
-        replaces it there. Of a list it is a random choice; points that keep to a rule may be fewer.
+        Of a list it is a random choice; points that keep to a rule may be fewer.
         """
         if self.listed is not None:
             return self.listed[rng.permutation(len(self.listed))[:count]]
         if self.rule is not None:
             return scatter(self, count, rng)
-        if self.dim > _KRONECKER:
-            return self.design(Design.LATIN, count, rng)
-        ratio = 2.0
-        for _ in range(40):
-            ratio = (1.0 + ratio) ** (1.0 / (self.dim + 1.0))
-        steps = ratio ** -np.arange(1.0, self.dim + 1.0)
-        points = (rng.random(self.dim) + np.arange(1, count + 1)[:, None] * steps) % 1.0
-        return self._placed(points)
+        return self._placed(spread(count, self.dim, rng))
 
     def untaken(self, rng: np.random.Generator, taken: Set[bytes]) -> FloatArray:
         """Return a random point outside ``taken``, or any random point if none is left.
@@ -268,19 +249,9 @@ class Cube:
         Of a list, and of points that keep to a rule, they are a choice that represents the others.
         """
         if self.listed is not None or self.rule is not None:
-            return _representatives(self.spread(max(_POOL, count), rng), count, rng)
-        match validate.choice("design", Design, kind):
-            case Design.RANDOM:
-                points = rng.random((count, self.dim))
-            case Design.LATIN:
-                cells = np.argsort(rng.random((count, self.dim)), axis=0)
-                points = (cells + rng.random((count, self.dim))) / count
-            case Design.SOBOL:
-                from scipy.stats import qmc  # takes 0.3 s to load, so only where it is used
-
-                sobol = qmc.Sobol(self.dim, rng=rng)
-                points = sobol.random_base2(int(np.ceil(np.log2(max(1, count)))))[:count]
-        return self._placed(points)
+            return representatives(self.spread(max(_POOL, count), rng), count, rng)
+        kind = validate.choice("design", Design, kind)
+        return self._placed(designed(kind, count, self.dim, rng))
 
     def _placed(self, points: FloatArray) -> FloatArray:
         """Return points of the whole cube, moved to where this one is, and allowed."""
@@ -318,24 +289,6 @@ class Cube:
             return changed
         changed, good = self.rule.mend(self, changed, rng)
         return changed[good]
-
-
-def _representatives(pool: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
-    """Return points of a pool, each in the middle of its own part of it (Lloyd's algorithm)."""
-    if count >= len(pool):
-        return pool
-    centres = pool[rng.permutation(len(pool))[:count]]
-    for _ in range(_LLOYD):
-        nearest = np.argmin(((pool[:, None] - centres) ** 2).sum(axis=2), axis=1)
-        own = [pool[nearest == place] for place in range(count)]
-        middles = [c if not len(p) else p.mean(0) for c, p in zip(centres, own, strict=True)]
-        centres = np.array(middles)
-    chosen: list[int] = []
-    for centre in centres:
-        away = ((pool - centre) ** 2).sum(axis=1)
-        away[chosen] = np.inf
-        chosen.append(int(np.argmin(away)))
-    return pool[chosen]
 
 
 def keys(X: FloatArray) -> list[bytes]:

@@ -6,13 +6,14 @@ May use: all rooms before it, and Optuna's public names.
 Public names: below.
 """
 
-from calibrant.decisions.belief import Quantity, StudyBelief, believe
+from calibrant.decisions.belief import StudyBelief, believe
 from calibrant.decisions.explain import Explanation, explain
 from calibrant.decisions.forecast import Outcomes, SettingForecast, forecast
 from calibrant.decisions.importance import importance
 from calibrant.decisions.looking_back import review
 from calibrant.decisions.outlook import Outlook, outlook
 from calibrant.decisions.pruning import CalibratedPruner
+from calibrant.decisions.quantity import Quantity
 from calibrant.decisions.recommend import recommend
 from calibrant.decisions.recommendation import Candidate, Front, Recommendation
 from calibrant.decisions.slices import Contour, Slice, Slices, contour, slices

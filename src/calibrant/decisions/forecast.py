@@ -12,7 +12,8 @@ from optuna.study import Study
 
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import interval, percent
-from calibrant.decisions.belief import Quantity, StudyBelief, believe
+from calibrant.decisions.belief import StudyBelief, believe
+from calibrant.decisions.quantity import Quantity
 from calibrant.decisions.words import html_table, setting_text
 from calibrant.forecasts.base import Forecast
 from calibrant.studies.shown import COVERAGE

@@ -6,7 +6,8 @@ import numpy as np
 from optuna.study import Study
 
 from calibrant.core.typing import FloatArray
-from calibrant.decisions.belief import Quantity, StudyBelief, believe
+from calibrant.decisions.belief import StudyBelief, believe
+from calibrant.decisions.quantity import Quantity
 
 _POINTS, _SHIFTS = 128, 8  # of the cube, and along each axis: shares are right to a few per cent
 _SEED = 0  # the same study has the same importances

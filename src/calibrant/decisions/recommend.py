@@ -17,8 +17,9 @@ from optuna.study import Study
 
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import number
-from calibrant.decisions.belief import Quantity, StudyBelief, believe
+from calibrant.decisions.belief import StudyBelief, believe
 from calibrant.decisions.front import front
+from calibrant.decisions.quantity import Quantity
 from calibrant.decisions.recommendation import (
     TAIL,
     Candidate,

@@ -11,8 +11,9 @@ from optuna.study import Study
 
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import count, interval, number
-from calibrant.decisions.belief import Quantity, StudyBelief, believe
+from calibrant.decisions.belief import StudyBelief, believe
 from calibrant.decisions.importance import importance_of
+from calibrant.decisions.quantity import Quantity
 from calibrant.decisions.recommend import recommend_of
 from calibrant.decisions.recommendation import Recommendation
 from calibrant.decisions.scales import Scale, grid_of, scale_of, values_of

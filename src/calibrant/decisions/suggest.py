@@ -23,11 +23,13 @@ from calibrant.core.words import interval, percent
 from calibrant.decisions.belief import StudyBelief, believe
 from calibrant.decisions.words import in_order, setting_text
 from calibrant.search.defaults import N_STARTUP_TRIALS
-from calibrant.studies.archive import Archive, running_points
+from calibrant.studies.archive import Archive
 from calibrant.studies.candidates import as_candidates
+from calibrant.studies.coordinates import Internal, searchable
 from calibrant.studies.domain import Domain, domain_of
+from calibrant.studies.pending import running_points
 from calibrant.studies.shown import COVERAGE
-from calibrant.studies.space import Internal, Space, searchable
+from calibrant.studies.space import Space
 from calibrant.studies.space_text import parse_space
 from calibrant.studies.structure import Parameters
 

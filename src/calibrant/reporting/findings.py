@@ -22,13 +22,13 @@ from calibrant.decisions.outlook import Outlook, outlook
 from calibrant.decisions.recommend import recommend_of
 from calibrant.decisions.recommendation import Recommendation
 from calibrant.evaluation.verdict import Verdict, verdict
-from calibrant.studies.archive import INTERRUPTED, cut_off
+from calibrant.studies.coordinates import union
+from calibrant.studies.evaluations import INTERRUPTED, cut_off
 from calibrant.studies.front_review import FrontReview, review_front
 from calibrant.studies.job import Job, job_of
 from calibrant.studies.review import Review
 from calibrant.studies.runner import ERROR_KEY
 from calibrant.studies.shown import COVERAGE, interval_shown
-from calibrant.studies.space import union
 
 _UNNAMED = "no-name-"  # how Optuna begins the names that it makes up
 

@@ -16,7 +16,7 @@ from calibrant.reporting.findings import Findings, Row
 from calibrant.reporting.html import Html, breakable, join, table, tag
 from calibrant.reporting.page import Section, copyable, folded, lead, paragraphs, scrolling
 from calibrant.reporting.svg import Axis, Plot, Size, figure, within
-from calibrant.studies.optuna_private import contains
+from calibrant.studies.coordinates import is_value
 from calibrant.studies.program import filled
 from calibrant.studies.shown import COVERAGE
 
@@ -119,7 +119,7 @@ def _allowed(found: Findings, params: Mapping[str, Any]) -> bool:
         distribution = found.distributions.get(name)
         if not isinstance(value, float) or distribution is None:
             continue
-        if not contains(distribution, distribution.to_internal_repr(value)):
+        if not is_value(distribution, value):
             return False
     return True
 

@@ -30,6 +30,8 @@ _SAFE = -0.7  # what is labelled lower: where 85 % of evaluations finish
 
 def finishing(succeeded: History, cube: Cube) -> FittedModel:
     """Return a model of where evaluations finish, of points labelled −1 and 1."""
+    # So many of each are enough whatever the dimension; how many of them tell the hyper-parameters
+    # in many dimensions is for the fit to say.
     finished, failed = (X[enough(len(X))] for X in (succeeded.X, succeeded.failed))
     labels = np.repeat([-1.0, 1.0], [len(finished), len(failed)])
     process = _FINISHING.with_labels(cube.categorical)

@@ -37,16 +37,13 @@ from calibrant.search.argmax import argmax
 from calibrant.search.defaults import ACQUISITION, MODEL, PATIENCE, RECALIBRATOR
 from calibrant.search.feasibility import ROUNDING, Promise, careful
 from calibrant.search.history import History
-from calibrant.search.incumbent import drawn_best, sees_noise, to_beat
+from calibrant.search.incumbent import drawn_best, to_beat
 from calibrant.search.odds import finishing, log_odds
 from calibrant.search.pending import kriging_believer
 from calibrant.search.several import checked_reference, criterion_of_several, near
 from calibrant.search.shown import Circumstances
+from calibrant.search.stagnation import reach, stretch
 from calibrant.search.training import Targets, TrainingData, prepare
-
-_LATE = 2  # times the patience: from then on every other suggestion refines the best point
-_WIDEST_REACH, _NARROWEST_REACH = 0.2, 0.005  # of the cube, to each side of the best point
-_WIDEST = 3.0  # times the std: as far as stagnation widens forecasts
 
 
 class Fits(NamedTuple):
@@ -176,15 +173,15 @@ class Policy:
         ``frugality`` is what speaks against points that cost more than others.
         """
         residuals = self.recalibrate(data, fits)
-        reach = self._reach(history, fits)
-        if reach is None and (stretch := self._stretch(history)) > 1.0:
-            residuals[0] = compose(Normal(0.0, stretch), residuals[0])
+        nearby = reach(history, self.patience, fits.objectives[0])
+        if nearby is None and (wider := stretch(history, self.patience)) > 1.0:
+            residuals[0] = compose(Normal(0.0, wider), residuals[0])
         criterion = self._criterion(data, fits, residuals, cube, rng)
         if frugality is not None:
             criterion = total([criterion, frugality])
         taken, notices = self.taken(history, cube)
         best_first = near(history, rng)
-        where = cube if reach is None else cube.around(best_first[0], reach)
+        where = cube if nearby is None else cube.around(best_first[0], nearby)
         x = argmax(criterion, where, rng, best_first, taken, len(history.Y))
         return x, (*notices, *self._broken(x, data, fits))
 
@@ -268,26 +265,6 @@ class Policy:
         several = len(data.objectives) > 1  # then it is expected improvement, whatever was named
         symmetric = several or not self.acquisition.takes_shift
         return CalibrationSet(symmetric=symmetric, largest_error=1.0)
-
-    def _reach(self, history: History, fits: Fits) -> float | None:
-        """Return how far from the best point a suggestion may be; None: anywhere.
-
-        After a long stagnation every other suggestion refines the best point, closer and closer,
-        while those between them look further and further away. Not under noise, where there is
-        nothing to refine to.
-        """
-        if self.patience is None or history.Y.shape[1] > 1:
-            return None
-        late = history.stagnation - _LATE * self.patience
-        if late < 0 or late % 2 or sees_noise(fits.objectives[0]):
-            return None
-        return float(max(_WIDEST_REACH * 0.5 ** (late / self.patience), _NARROWEST_REACH))
-
-    def _stretch(self, history: History) -> float:
-        """Return by how much to widen forecasts of a search that stagnates."""
-        if self.patience is None or history.Y.shape[1] > 1:
-            return 1.0
-        return float(np.clip(history.stagnation / self.patience, 1.0, _WIDEST))
 
     def _criterion(
         self,

@@ -5,80 +5,33 @@ All that a search needs can be rebuilt from storage, by another worker or next w
 
 from __future__ import annotations
 
-import time
 from bisect import insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage
 from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 
 from calibrant.core.cube import keys
 from calibrant.core.typing import FloatArray
 from calibrant.recalibration.score_log import ScoreLog
 from calibrant.search.history import History
 from calibrant.studies import optuna_private
+from calibrant.studies.conditions import conditions, declared_conditions, parents_first
+from calibrant.studies.coordinates import Internal, searchable
+from calibrant.studies.evaluations import counts, forgiven
 from calibrant.studies.records import Record as Record
-from calibrant.studies.records import ended, internal_params, moment, read
-from calibrant.studies.space import (
-    Internal,
-    Space,
-    conditions,
-    declared_conditions,
-    parents_first,
-    searchable,
-)
-from calibrant.studies.steady import BEAT, was_given_up
+from calibrant.studies.records import ended, read
+from calibrant.studies.reports import extrapolated
+from calibrant.studies.space import Space
 from calibrant.studies.structure import NOTHING, Structure, structure_of
-from calibrant.studies.suggestions import signs, suggested
+from calibrant.studies.suggestions import signs
 
 _RECENT = 5  # trials without a parameter after which it is given up
 _NEAR = 1.0  # cubes away: further outside a range that was changed, outcomes do not count
-_LONGER = 10.0  # times the longest evaluation: a running trial that is older has lost its worker
-_SLACK = 60.0  # seconds that any may take: machines stall, and their clocks differ
-_TOLD = 3  # finished trials that reported at a step, before they tell what comes after it
-INTERRUPTED = "calibrant:interrupted"  # user attribute of a trial that someone stopped
-_SLIPS = "calibrant:slips"  # user attribute of a study: trials that failed before it was put right
-
-
-def cut_off(study: Study, trials: Sequence[FrozenTrial] | None = None) -> set[int]:
-    """Return the numbers of trials that have finished and are no evaluations.
-
-    Someone stopped them, or their worker died and another has begun them again, or they failed in
-    a run before anything had succeeded: see :func:`forgive`. All ``trials`` may be given, if they
-    were read before.
-    """
-    trials = study.get_trials(deepcopy=False) if trials is None else trials
-    replaced = {number for t in trials for number in optuna_private.begun_again(t)}
-    replaced.update(_slips(study.user_attrs))
-    return {
-        trial.number
-        for trial in trials
-        if (trial.state == TrialState.FAIL and trial.number in replaced)
-        or was_given_up(trial)
-        or (trial.state.is_finished() and INTERRUPTED in trial.user_attrs)
-    }
-
-
-def forgive(study: Study) -> None:
-    """Forget what has failed, when a new run begins and nothing has succeeded before it.
-
-    It was the objective that was broken, and not the settings that it was tried with.
-    """
-    failed = [trial.number for trial in study.get_trials(deepcopy=False, states=(TrialState.FAIL,))]
-    if failed:
-        study.set_user_attr(_SLIPS, failed)
-
-
-def _slips(attributes: Mapping[str, Any]) -> frozenset[int]:
-    """Return the trials that a study has forgiven; what cannot be read is none."""
-    noted = attributes.get(_SLIPS, ())
-    whole = isinstance(noted, list) and all(isinstance(number, int) for number in noted)
-    return frozenset(noted if whole else ())
 
 
 @dataclass
@@ -117,20 +70,15 @@ class Archive:
             vars(self).update(vars(Archive(declared=self.declared)))
             self.structure = self.declared or structure_of(study)
             self._kept_in = optuna_private.storage_of(study)
-            self._slips = _slips(optuna_private.user_attributes(study))
+            self._slips = forgiven(optuna_private.user_attributes(study))
             self._earlier = frozenset(t.number for t in trials if t.state.is_finished())
         unread = [trials[number] for number in (*self._open, *range(self._looked, len(trials)))]
         self._looked = len(trials)
         self._open = [trial.number for trial in unread if not trial.state.is_finished()]
         flip = signs(study)
-        finished = [t for t in unread if t.state.is_finished() and self._counts(t)]
+        finished = [t for t in unread if t.state.is_finished() and counts(t, self._slips)]
         for trial in sorted(finished, key=ended):
             self._add(trial, read(trial, flip))
-
-    def _counts(self, trial: FrozenTrial) -> bool:
-        """Whether a finished trial is an evaluation."""
-        interrupted = INTERRUPTED in trial.user_attrs
-        return not (trial.number in self._slips or interrupted or was_given_up(trial))
 
     def _add(self, trial: FrozenTrial, record: Record) -> None:
         number = trial.number
@@ -259,7 +207,9 @@ class Archive:
         if not pruned:
             return history
         good = [n for n, bad in zip(known, history.penalties, strict=True) if not bad]
-        return replace(history, extrapolated=self._extrapolated(pruned, good))
+        finished = [(self.records[n].reports, self.records[n].value) for n in good]
+        reports = [self.records[n].reports for n in pruned]
+        return replace(history, extrapolated=extrapolated(reports, finished))
 
     def promises(self) -> list[tuple[float, bool]]:
         """Return the probabilities promised that constraints are met, and whether they were."""
@@ -314,35 +264,6 @@ class Archive:
         near = np.all((points >= -_NEAR) & (points <= 1.0 + _NEAR), axis=1)
         return [number for number, one in zip(there, near, strict=True) if one]
 
-    def _extrapolated(self, pruned: Sequence[int], known: Sequence[int]) -> FloatArray:
-        """Return what the last reports of some trials extrapolate to, and the std of that.
-
-        What came after a report at that step, in trials that finished, is expected to come. Where
-        too few have reported then, an outcome is no better than the middle one, and uncertain.
-        """
-        if not known:
-            return np.zeros((len(pruned), 2))
-        finished = [(self.records[n].reports, self.records[n].value) for n in known]
-        y = np.array([value for _, value in finished])
-        middle = 2.0 * np.median(y / 2.0)  # halves, as the sum of the largest two is none
-        ends = y.min() / 2.0, y.max() / 2.0
-        half_range = ends[1] - ends[0]
-        after = {
-            step: np.array([value / 2.0 - r[step] / 2.0 for r, value in finished if step in r])
-            for step in {max(self.records[n].reports) for n in pruned}
-        }
-        rows = []
-        for number in pruned:
-            step, last = max(self.records[number].reports.items())
-            if after[step].size >= _TOLD:
-                value = 2.0 * np.clip(last / 2.0 + np.median(after[step]), *ends)
-                with np.errstate(over="ignore"):
-                    std = min(2.0 * after[step].std(ddof=1), half_range)
-            else:
-                value, std = np.clip(last, middle, y.max()), half_range
-            rows.append((value, std))
-        return np.array(rows).reshape(-1, 2)
-
     def _points(self, space: Space, numbers: Sequence[int]) -> FloatArray:
         if self._rows_of != space.distributions:
             self._rows, self._rows_of = {}, space.distributions
@@ -350,34 +271,3 @@ class Archive:
             if number not in self._rows:
                 self._rows[number] = space.row(self.records[number].params)
         return np.array([self._rows[n] for n in numbers]).reshape(-1, space.cube.dim)
-
-
-def running_points(
-    study: Study,
-    but: int,
-    longest: float | None = None,
-    trials: Sequence[FrozenTrial] | None = None,
-) -> list[tuple[int, dict[str, float]]]:
-    """Return numbers and points of all other trials under evaluation, wherever they run.
-
-    All ``trials`` may be given, if they have just been read.
-
-    Without heartbeats nobody is told that a worker has died. A trial that has been running for much
-    longer than the ``longest`` finished one took is taken for dead: else nobody would ever try its
-    setting again.
-    """
-    limit = np.inf if longest is None else max(_LONGER * longest, _SLACK)
-    beating = optuna_private.has_heartbeats(study)
-    points = []
-    if trials is None:
-        trials = optuna_private.every_trial(study, (TrialState.RUNNING,))
-    for trial in trials:
-        if trial.state != TrialState.RUNNING:
-            continue
-        alive = beating and optuna_private.trial_note(trial, BEAT) is not None
-        old = time.time() - moment(trial.datetime_start) > limit
-        if trial.number == but or (old and not alive):
-            continue
-        if params := {**suggested(trial), **internal_params(trial)}:
-            points.append((trial.number, params))
-    return points

@@ -22,7 +22,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from calibrant.core import validate
 from calibrant.core.words import duration, number
 from calibrant.search.costs import OVERSHOOT
-from calibrant.studies.archive import cut_off
+from calibrant.studies.evaluations import cut_off
 from calibrant.studies.measured import COST, cost_of, set_cost
 from calibrant.studies.records import moment
 from calibrant.studies.runner import Refused

@@ -22,7 +22,7 @@ from optuna.distributions import (
 )
 
 from calibrant.core.typing import FloatArray
-from calibrant.studies.optuna_private import contains
+from calibrant.studies.coordinates import is_value
 from calibrant.studies.space import Space
 from calibrant.studies.space_text import describe, parse_space
 from calibrant.studies.structure import NOTHING, Parameters, Structure
@@ -260,11 +260,7 @@ def _distributions(
 
 def _check_inside(column: str, values: Sequence[Any], distribution: BaseDistribution) -> None:
     for value in values:
-        try:
-            inside = contains(distribution, distribution.to_internal_repr(value))
-        except (ValueError, TypeError):
-            inside = False
-        if not inside:
+        if not is_value(distribution, value):
             raise ValueError(
                 f"`{column}` must be {describe(distribution)}, but a candidate has {value!r}."
             )

@@ -19,14 +19,9 @@ from calibrant.core.planes import Planes, Scale
 from calibrant.core.rule import NothingToTry, Rule, first_point
 from calibrant.core.typing import FloatArray
 from calibrant.studies.candidates import Candidates, as_candidates
-from calibrant.studies.optuna_private import contains
-from calibrant.studies.space import (
-    Coordinate,
-    Internal,
-    Space,
-    declared_conditions,
-    searchable,
-)
+from calibrant.studies.conditions import declared_conditions
+from calibrant.studies.coordinates import Coordinate, Internal, is_value, searchable
+from calibrant.studies.space import Space
 from calibrant.studies.space_text import describe, parse_space
 from calibrant.studies.structure import NOTHING, Structure
 from calibrant.studies.such_that import Constraint, Linear, parse_constraints
@@ -212,14 +207,9 @@ def _checked(
             raise ValueError(
                 f"`{name}` is fixed, but the parameters are {', '.join(sorted(distributions))}."
             )
-        distribution = distributions[name]
-        try:
-            inside = contains(distribution, distribution.to_internal_repr(value))
-        except (ValueError, TypeError):
-            inside = False
-        if not inside:
+        if not is_value(distributions[name], value):
             raise ValueError(
-                f"`{name}` must be {describe(distribution)}, but is fixed to {value!r}."
+                f"`{name}` must be {describe(distributions[name])}, but is fixed to {value!r}."
             )
     return dict(fixed)
 

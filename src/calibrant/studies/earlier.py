@@ -20,8 +20,9 @@ from calibrant.search.earlier import Lesson, learn
 from calibrant.search.history import History
 from calibrant.studies import optuna_private
 from calibrant.studies.archive import Archive
+from calibrant.studies.coordinates import searchable
 from calibrant.studies.records import Record
-from calibrant.studies.space import Space, searchable
+from calibrant.studies.space import Space
 
 
 @dataclass(frozen=True)

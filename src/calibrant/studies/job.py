@@ -10,7 +10,7 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from calibrant.core import validate
-from calibrant.studies.archive import forgive
+from calibrant.studies.evaluations import forgive
 from calibrant.studies.storage import hidden
 
 _JOB = "calibrant:job"  # user attribute of a study: what it tunes

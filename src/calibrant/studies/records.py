@@ -14,8 +14,8 @@ from calibrant.core.normal import SCORE_LIMIT
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.search.shown import Circumstances
+from calibrant.studies.coordinates import Internal
 from calibrant.studies.measured import cost_of, stds_of
-from calibrant.studies.space import Internal
 from calibrant.studies.suggestions import stored
 
 

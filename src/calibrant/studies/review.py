@@ -14,7 +14,8 @@ from optuna.trial import TrialState
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import number
 from calibrant.recalibration.base import Issued
-from calibrant.studies.archive import Archive, Record, cut_off
+from calibrant.studies.archive import Archive, Record
+from calibrant.studies.evaluations import cut_off
 from calibrant.studies.shown import COVERAGE, ShownForecasts
 from calibrant.studies.statements import Statements
 from calibrant.studies.suggestions import signs

@@ -17,10 +17,10 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from calibrant.core import validate
 from calibrant.studies import optuna_private
-from calibrant.studies.archive import INTERRUPTED
+from calibrant.studies.evaluations import INTERRUPTED
+from calibrant.studies.late import LATE
 from calibrant.studies.sharing import evaluated as evaluated
 from calibrant.studies.sharing import is_surplus, places, take_over
-from calibrant.studies.steady import LATE
 from calibrant.studies.storage import StorageLost, lost, rescued
 
 logger = logging.getLogger(__name__)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import zlib
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -18,8 +17,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.acquisition.base import Acquisition
 from calibrant.core import validate
-from calibrant.core.cube import Cube, Design
-from calibrant.core.typing import FloatArray
+from calibrant.core.cube import Design
 from calibrant.forecasts.base import Forecast
 from calibrant.models.informed import informed
 from calibrant.models.protocol import Model
@@ -33,29 +31,25 @@ from calibrant.search.defaults import (
     PATIENCE,
     RECALIBRATOR,
 )
-from calibrant.search.earlier import first_point
-from calibrant.search.history import History
-from calibrant.search.initial_design import is_startup, startup_point
-from calibrant.search.notices import Notices
 from calibrant.search.several import checked_reference
-from calibrant.search.step import Fits, Policy, Suggestion
-from calibrant.search.training import TrainingData
+from calibrant.search.step import Policy, Suggestion
 from calibrant.studies import optuna_private
-from calibrant.studies.archive import Archive, running_points
+from calibrant.studies.archive import Archive
 from calibrant.studies.budget import Budget
 from calibrant.studies.candidates import CANDIDATE
+from calibrant.studies.chooser import Chooser
+from calibrant.studies.coordinates import Internal, searchable
 from calibrant.studies.domain import domain_of
 from calibrant.studies.earlier import Earlier, EarlierStudies
-from calibrant.studies.pricing import Pricing
+from calibrant.studies.pending import running_points
 from calibrant.studies.randomness import Randomness
 from calibrant.studies.shown import ShownForecasts
-from calibrant.studies.space import Internal, Space, searchable
+from calibrant.studies.space import Space
 from calibrant.studies.structure import keep
-from calibrant.studies.suggestions import showing, signs, store
+from calibrant.studies.suggestions import showing, store
 
 _ATTEMPTS = 8  # at a point that no other worker has just taken
 _FRESH = 1.0  # seconds for which what a trial has read of its study need not be read again
-_DESIGN_KEY = "calibrant:design"  # the seed of the first points, shared by all workers
 
 
 class CalibratedSampler(BaseSampler):
@@ -141,34 +135,35 @@ class CalibratedSampler(BaseSampler):
     ) -> None:
         if budget is not None:
             validate.like("budget", budget, Budget, "Budget(100.0)")
-        self._budget = budget
-        self._pricing = None if budget is None else Pricing(budget)
-        self._policy = Policy(
+        policy = Policy(
             model, recalibrator, calibration_set, acquisition, repeats, patience, min_feasible
         )
-        self._reference = None if reference_point is None else checked_reference(reference_point)
-        self._n_startup_trials = validate.at_least("n_startup_trials", n_startup_trials, 0)
-        self._design = validate.choice("design", Design, design)
+        reference = None if reference_point is None else checked_reference(reference_point)
+        n_startup_trials = validate.at_least("n_startup_trials", n_startup_trials, 0)
+        design = validate.choice("design", Design, design)
         self._domain = domain_of(search_space, such_that, candidates, fixed)
         self._search_space = searchable(self._domain.distributions)
-        self._earlier = EarlierStudies.of(earlier)
-        if self._earlier:
+        known = EarlierStudies.of(earlier)
+        if known:
             informed(model, ())  # raises if it cannot be told
         self._random = Randomness(None if seed is None else validate.at_least("seed", seed, 0))
+        self._chooser = Chooser(
+            policy, self._domain, self._random, n_startup_trials, design, reference, known, budget
+        )
+        self._set_up()
+
+    def _set_up(self) -> None:
         self._lock = threading.RLock()
         self._archive = Archive()
-        self._last: tuple[Mapping[str, BaseDistribution], Fits] = ({}, Fits())
+        self._shown = ShownForecasts(go_on=True)
         # A study, the trial that has read all its trials, when, and these.
         self._just_read: tuple[Study, int, float, Sequence[FrozenTrial]] | None = None
-        self._notices = Notices()
-        self._shown = ShownForecasts(go_on=True)
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        self._check_reference(study)
         with self._lock:
-            self._earlier.check(study)
+            self._chooser.check(study)
             keep(study, self._domain.structure)
             trials = self._look(study)
             self._just_read = (study, trial.number, time.monotonic(), trials)
@@ -240,7 +235,7 @@ class CalibratedSampler(BaseSampler):
             if not history.Y.size:
                 raise ValueError("A forecast needs a finished trial with a finite value.")
             X = np.array([space.row(space.to_internal(point, outside=True)) for point in params])
-            fits = self._fit(self._policy_of(study, space).prepare(history, space.cube), space)
+            fits = self._chooser.fits(study, space, history)
             return tuple(fitted.predict(X) for fitted in fits.objectives)
 
     def _place(
@@ -254,15 +249,15 @@ class CalibratedSampler(BaseSampler):
         """Return a point, stored with its trial, that no other worker has taken meanwhile."""
         enqueued = optuna_private.fixed_params(trial)
         fixed = space.to_internal({**self._domain.fixed, **fixed_by_sampler, **enqueued})
-        objectives = len(study.directions)
         if self._random.seed is not None:  # else there is no place to find, and nothing to read
             self._random.go_on(trials, trial.number)
         before = self._random.state()
         avoided: list[Internal] = []
         for _ in range(_ATTEMPTS):
             running = [params for _, params in self._running(study, trial, trials)]
-            history = self._archive.history(space, objectives, [*running, *avoided])
-            suggestion = self._suggest(study, trial, space, history, fixed)
+            suggestion = self._chooser.choose(
+                study, trial, space, self._archive, [*running, *avoided], fixed
+            )
             params = self._domain.internal(space, suggestion.x)
             shown, by = self._show(suggestion, trials)
             store(study, trial, params, suggestion, shown, by, self._random.note(before))
@@ -275,8 +270,9 @@ class CalibratedSampler(BaseSampler):
             # The later trial then leaves the next best point, too, to the earlier one.
             avoided.append(params)
             if min(rivals) < trial.number:
-                history = self._archive.history(space, objectives, [*running, *avoided])
-                further = self._suggest(study, trial, space, history, fixed)
+                further = self._chooser.choose(
+                    study, trial, space, self._archive, [*running, *avoided], fixed
+                )
                 avoided.append(self._domain.internal(space, further.x))
         if (name := self._domain.name(space, suggestion.x)) is not None:
             optuna_private.set_attribute(study, trial, CANDIDATE, name)
@@ -327,127 +323,11 @@ class CalibratedSampler(BaseSampler):
         others = [*self._running(study, trial, trials), *self._archive.read_since(known)]
         return [number for number, theirs in others if theirs == params]
 
-    def _suggest(
-        self, study: Study, trial: FrozenTrial, space: Space, history: History, fixed: Internal
-    ) -> Suggestion:
-        """Return a point and, as soon as there is a model, what it forecasts of it."""
-        given = len(fixed) == space.cube.dim  # nothing is left to choose
-        part = space.cube if given else self._domain.cube(space, fixed)
-        if is_startup(history, self._n_startup_trials):
-            if given:
-                return Suggestion(space.row(space.existing(fixed)))
-            taken, notices = self._policy.taken(history, part)
-            self._notices.say(notices)
-            own = self._own_place(study, trial, space, history, part, taken)
-            x = startup_point(own, part, taken, self._random.rng)
-            if self._pricing is not None:
-                self._pricing.update(self._archive, space)
-                x = self._pricing.affordable(x, space, study, trial, part)
-            x = self._settled(space, x, fixed)
-            return Suggestion(x, cost=self._expected_cost(x, space))
-        policy = self._policy_of(study, space)
-        data = policy.prepare(history, space.cube)
-        fits = self._fit(data, space)
-        self._last = (space.distributions, fits)
-        self._notices.say(data.notices)
-        frugality = None
-        if self._pricing is not None:
-            self._pricing.update(self._archive, space)
-            frugality = self._pricing.frugality(study, trial)
-        if given:
-            x = space.row(space.existing(fixed))
-        else:
-            chosen, notices = policy.choose(history, data, fits, part, self._random.rng, frugality)
-            self._notices.say(notices)
-            x = self._settled(space, chosen, fixed)
-        suggestion = policy.forecast(x, data, fits)
-        return replace(suggestion, cost=self._expected_cost(x, space))
-
-    def _expected_cost(self, x: FloatArray, space: Space) -> float | None:
-        return None if self._pricing is None else self._pricing.expected(x, space)
-
-    def _settled(self, space: Space, x: FloatArray, fixed: Internal) -> FloatArray:
-        """Return the point that a trial has whose other values are given."""
-        return space.row(space.existing({**self._domain.internal(space, x), **fixed}))
-
-    def _fit(self, data: TrainingData, space: Space) -> Fits:
-        """Fit the models, continuing from those of the last suggestion if parameters are the same.
-
-        They are not kept here: a look at forecasts must not change what is suggested next.
-        """
-        last_space, last_fits = self._last
-        last = last_fits if last_space == space.distributions else None
-        return self._policy.fit(data, space.cube, last)
-
-    def _policy_of(self, study: Study, space: Space) -> Policy:
-        """Return the policy, with what this study says, and earlier ones taught.
-
-        The reference point is as the study's objectives are minimised.
-        """
-        policy = self._policy
-        if self._earlier:
-            policy = replace(policy, model=self._earlier.informed(policy.model, space))
-            self._notices.say(self._earlier.notices)
-        if self._reference is None:
-            return policy
-        flipped = tuple(float(value) for value in signs(study) * self._reference)
-        return replace(policy, reference_point=flipped)
-
-    def _check_reference(self, study: Study) -> None:
-        """Raise if the reference point is one of a study with more or fewer objectives."""
-        given, objectives = self._reference, len(study.directions)
-        if given is not None and len(given) != objectives:
-            raise ValueError(
-                f"`reference_point` must hold one number per objective, but got {len(given)} for a "
-                f"study of {objectives}; of one, or of five and more, leave it out."
-            )
-
-    def _own_place(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        space: Space,
-        history: History,
-        cube: Cube,
-        taken: Set[bytes],
-    ) -> FloatArray:
-        """Return the trial's own point of a design that all workers share, if it has one.
-
-        Some are what earlier studies hold best instead.
-        """
-        lessons = self._earlier.lessons(space) if self._earlier else ()
-        if lessons and trial.number < max(1, self._n_startup_trials):
-            self._notices.say(self._earlier.notices)
-            rng = np.random.default_rng([self._design_seed(study), trial.number])
-            x = first_point(lessons, trial.number, history, cube, rng, taken)
-            if x is not None:
-                return x[None]
-        if trial.number >= self._n_startup_trials:
-            return np.empty((0, cube.dim))
-        rng = np.random.default_rng(self._design_seed(study))
-        points = cube.design(self._design, self._n_startup_trials, rng)
-        return points[trial.number : trial.number + 1]
-
-    def _design_seed(self, study: Study) -> int:
-        """Return the seed of the design, drawn by the first worker that needs it."""
-        if self._random.seed is not None:
-            return self._random.seed
-        known = optuna_private.study_note(study, _DESIGN_KEY)
-        if not isinstance(known, int) or known < 0:
-            known = int(self._random.rng.integers(2**31))
-            optuna_private.note_study(study, _DESIGN_KEY, known)
-        return int(known)
-
     def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
         # A copy rereads, wherever it is.
-        for name in ("_lock", "_archive", "_last", "_just_read", "_shown", "_pricing"):
-            del state[name]
-        return state
+        own = ("_lock", "_archive", "_just_read", "_shown")
+        return {name: value for name, value in self.__dict__.items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._lock, self._archive, self._last = threading.RLock(), Archive(), ({}, Fits())
-        self._just_read = None
-        self._shown = ShownForecasts(go_on=True)
-        self._pricing = None if self._budget is None else Pricing(self._budget)
+        self._set_up()

@@ -19,10 +19,11 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.studies import optuna_private
-from calibrant.studies.archive import INTERRUPTED, cut_off
+from calibrant.studies.evaluations import INTERRUPTED, cut_off
+from calibrant.studies.heartbeats import BEAT, worker_of
+from calibrant.studies.late import LATE
 from calibrant.studies.limits import checked
 from calibrant.studies.processes import identity
-from calibrant.studies.steady import BEAT, LATE, worker_of
 
 _LOOK = 0.5  # seconds between two looks at what the others are doing
 _PLAN = "calibrant:plan"  # user attribute of a study: what a worker needs to know to join it

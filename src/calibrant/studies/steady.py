@@ -1,72 +1,39 @@
 """A storage that outlives outages, dead workers and late results, around any of Optuna's.
 
 * An operation that fails because the storage is away is tried again, for minutes.
-* Every trial of Optuna's loop has a heartbeat, whatever the storage: an attribute of the trial that
-  its worker renews. Others measure with their own clock how long it has stayed the same, so that
-  clocks may differ or jump. Time in which they could not work themselves does not count: whatever
-  held them up may have held up the other. On the worker's own machine its death is known at once,
-  and one that lives has ten times as long.
+* Every trial of Optuna's loop has a heartbeat, whatever the storage (heartbeats.py): one whose
+  worker has died is given up, and queued once more.
 * A process goes on seeing its own trials as running until it has told them, even if another has
-  given them up meanwhile. What it tells late is kept: as the outcome of the trial that was to
-  repeat it, if nobody has begun that, and otherwise as a trial of its own.
+  given them up meanwhile. What it tells late is kept (late.py).
 """
 
 from __future__ import annotations
 
-import copy
 import logging
 import threading
 import time
 import warnings
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
 from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution
 from optuna.exceptions import ExperimentalWarning, UpdateFinishedTrialError
 from optuna.storages import BaseStorage, RetryHeartbeatStaleTrialCallback
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.studies import optuna_private
+from calibrant.studies.heartbeats import BEAT, GIVEN_UP, Watch
+from calibrant.studies.late import Own, bring_home
 from calibrant.studies.outages import Patience
-from calibrant.studies.processes import has_died, identity, is_at_work
 
 logger = logging.getLogger(__name__)
 
-BEAT = "calibrant:heartbeat"  # system attribute of a trial: its worker, and a count
-LATE = "calibrant:late"  # system attribute: the number of the trial whose outcome came late
-_GIVEN_UP = "calibrant:given-up"  # system attribute: the number of a trial whose worker died
-_SEEN_ALIVE = 10.0  # times the grace, for a worker of this machine whose process lives
 _FRESH = 1.0  # seconds for which a queue that was just looked through need not be read again
 _RETRIES = 3  # of a trial whose worker died, because the setting itself may kill workers
-
-
-@dataclass
-class _Own:
-    """A trial that this process runs, and what it could not store once it had been given up."""
-
-    study_id: int
-    params: dict[str, tuple[float, BaseDistribution]] = field(default_factory=dict)
-    reports: dict[int, float] = field(default_factory=dict)
-    user_attrs: dict[str, Any] = field(default_factory=dict)
-    notes: dict[str, Any] = field(default_factory=dict)  # system attributes
-
-    def overlaid(self, trial: FrozenTrial) -> FrozenTrial:
-        """Return the trial as the process that runs it sees it."""
-        seen = copy.copy(trial)
-        seen.state, seen.values, seen.datetime_complete = TrialState.RUNNING, None, None
-        seen.distributions = {**trial.distributions, **{n: d for n, (_, d) in self.params.items()}}
-        external = {n: d.to_external_repr(value) for n, (value, d) in self.params.items()}
-        seen.params = {**trial.params, **external}
-        seen.intermediate_values = {**trial.intermediate_values, **self.reports}
-        seen.user_attrs = {**trial.user_attrs, **self.user_attrs}
-        optuna_private.set_notes(seen, {**optuna_private.notes(trial), **self.notes})
-        return seen
 
 
 def _passed_on(name: str) -> Any:
@@ -126,15 +93,10 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
         self._set_up()
 
     def _set_up(self) -> None:
-        self._own: dict[int, _Own] = {}
-        self._counts = count()
-        # By study and trial: heartbeats, and since when each has been the same.
-        self._watched: dict[int, dict[int, tuple[Any, float]]] = {}
-        self._outages_known = 0
-        self._worked, self._last_sign = 0.0, time.monotonic()
+        self._own: dict[int, Own] = {}
+        self._watch = Watch(self.heartbeat, self.grace)
         # `study_id`, where Optuna's loop is about to ask, and `queue`: what it is about to read.
         self._thread = threading.local()
-        self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: self.__dict__[name] for name in ("inside", "heartbeat", "grace", "patience")}
@@ -182,7 +144,7 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
         in_loop = template_trial is None and self._in_loop() is not None
         if in_loop:
             template_trial = optuna.create_trial(
-                state=TrialState.RUNNING, system_attrs={BEAT: self._beat()}
+                state=TrialState.RUNNING, system_attrs={BEAT: self._watch.beat()}
             )
         attempts = count()
 
@@ -193,7 +155,7 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
 
         trial_id: int = self.patience.run(create)
         if in_loop:
-            self._own[trial_id] = _Own(study_id)
+            self._own[trial_id] = Own(study_id)
         return trial_id
 
     def get_trial(self, trial_id: int) -> FrozenTrial:
@@ -243,15 +205,15 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
         if state.is_finished():
             self._own.pop(trial_id, None)
         elif state == TrialState.RUNNING and done and (study_id := self._in_loop()) is not None:
-            self._own[trial_id] = _Own(study_id)
+            self._own[trial_id] = Own(study_id)
             self.record_heartbeat(trial_id)  # it still has that of the worker that died
         return done
 
     def record_heartbeat(self, trial_id: int) -> None:
         """Renew the heartbeat of a trial; an outage must not end the thread that does it."""
         try:
-            self.inside.set_trial_system_attr(trial_id, BEAT, self._beat())
-            self._time_at_work()
+            self.inside.set_trial_system_attr(trial_id, BEAT, self._watch.beat())
+            self._watch.at_work()
         except UpdateFinishedTrialError:
             pass  # told, or given up by another: the value will be kept
         except Exception as error:  # whatever it is, the next heartbeat is due soon
@@ -274,27 +236,13 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
         states = (TrialState.RUNNING, TrialState.WAITING)
         unfinished = self.get_all_trials(study_id, deepcopy=False, states=states)
         running = [trial for trial in unfinished if trial.state == TrialState.RUNNING]
-        now, beats = self._time_at_work(), {}
-        for trial in running:
-            beat = optuna_private.trial_note(trial, BEAT)
-            if beat is not None and (trial_id := optuna_private.trial_id(trial)) not in self._own:
-                beats[trial_id] = beat
-        with self._lock:
-            before = self._watched.get(study_id, {})
-            if self._outages_known != self.patience.outages:
-                before = {}  # nobody could renew a heartbeat: all have their time once more
-            self._outages_known = self.patience.outages
-            self._watched[study_id] = watched = {
-                trial_id: (beat, before[trial_id][1])
-                if before.get(trial_id, (None,))[0] == beat
-                else (beat, now)
-                for trial_id, beat in beats.items()
-            }
-        dead = {
-            trial_id
-            for trial_id, (beat, since) in watched.items()
-            if has_died(worker_of(beat)) or now - since > self._grace_of(beat)
+        beats = {
+            trial_id: beat
+            for trial in running
+            if (beat := optuna_private.trial_note(trial, BEAT)) is not None
+            and (trial_id := optuna_private.trial_id(trial)) not in self._own
         }
+        dead = self._watch.dead(study_id, beats, self.patience.outages)
         if not dead:
             queued = [trial for trial in unfinished if trial.state == TrialState.WAITING]
             self._thread.queue = (study_id, time.monotonic(), queued)
@@ -308,31 +256,7 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
         if len(optuna_private.begun_again(trial)) < _RETRIES:
             with suppress(UpdateFinishedTrialError):  # another worker was faster
                 note = self.inside.set_trial_system_attr
-                self.patience.run(note, optuna_private.trial_id(trial), _GIVEN_UP, trial.number)
-
-    def _grace_of(self, beat: Any) -> float:
-        """Return how long a heartbeat may stay the same: longer where its worker is seen to live.
-
-        Not for ever, as nobody can see whether it still has to do with that trial.
-        """
-        worker = worker_of(beat)
-        at_work = worker != identity() and is_at_work(worker)
-        return self.grace * (_SEEN_ALIVE if at_work else 1.0)
-
-    def _time_at_work(self) -> float:
-        """Return a clock that stands still while this process, or its storage, does.
-
-        From one sign of life to the next, a look or a heartbeat, no more than two heartbeats pass.
-        """
-        now = time.monotonic()
-        with self._lock:
-            self._worked += min(now - self._last_sign, 2.0 * self.heartbeat)
-            self._last_sign = now
-            return self._worked
-
-    def _beat(self) -> dict[str, Any]:
-        """Return a heartbeat that differs from all before."""
-        return {"worker": identity(), "count": next(self._counts)}
+                self.patience.run(note, optuna_private.trial_id(trial), GIVEN_UP, trial.number)
 
     def _in_loop(self) -> int | None:
         """Return the study whose loop is asking for a trial in this thread, once."""
@@ -359,7 +283,7 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
         return True
 
     def _keep_late(
-        self, trial_id: int, own: _Own, state: TrialState, values: Sequence[float] | None
+        self, trial_id: int, own: Own, state: TrialState, values: Sequence[float] | None
     ) -> None:
         """Keep what was told about a trial that has ended already."""
         trial: FrozenTrial = self.patience.run(self.inside.get_trial, trial_id)
@@ -371,60 +295,3 @@ class SteadyStorage(BaseStorage, optuna_private.Heartbeat):
             seen.datetime_complete = datetime.now()
             bring_home(self, own.study_id, trial.number, seen)
             logger.warning("Trial %d was given up, but has ended: it is kept.", trial.number)
-
-
-def bring_home(storage: BaseStorage, study_id: int, number: int, evaluation: FrozenTrial) -> bool:
-    """Store the evaluation of a trial that could not be told; return False if it is there already.
-
-    It becomes the outcome of that trial if nobody has ended it, else of the trial that was queued
-    to repeat it, else a trial of its own. A trial that was given up is then no evaluation.
-    """
-    trials = storage.get_all_trials(study_id, deepcopy=False)
-    here = trials[number] if number < len(trials) else None
-    same_point = here is not None and here.params == evaluation.params
-    told = here is not None and (here.state, here.values) == (evaluation.state, evaluation.values)
-    if told and same_point:
-        return False
-    if any(optuna_private.trial_note(trial, LATE) == number for trial in trials):
-        return False
-    if here is not None and same_point and here.state == TrialState.RUNNING:
-        return _told(storage, here, evaluation)
-    for trial in trials:
-        queued = trial.state == TrialState.WAITING and number in optuna_private.begun_again(trial)
-        trial_id = optuna_private.trial_id(trial)
-        if queued and storage.set_trial_state_values(trial_id, TrialState.RUNNING):
-            storage.set_trial_system_attr(trial_id, LATE, number)
-            return _told(storage, trial, evaluation)
-    template = copy.copy(evaluation)
-    notes = {**optuna_private.notes(evaluation), LATE: number}
-    if here is not None and here.state == TrialState.FAIL:
-        notes = optuna_private.as_repetition(notes, number)
-    optuna_private.set_notes(template, notes)
-    storage.create_new_trial(study_id, template)
-    return True
-
-
-def _told(storage: BaseStorage, trial: FrozenTrial, evaluation: FrozenTrial) -> bool:
-    """Tell an evaluation as the outcome of a running trial."""
-    trial_id = optuna_private.trial_id(trial)
-    for name, distribution in evaluation.distributions.items():
-        if name not in trial.params:
-            internal = distribution.to_internal_repr(evaluation.params[name])
-            storage.set_trial_param(trial_id, name, internal, distribution)
-    for step, value in evaluation.intermediate_values.items():
-        storage.set_trial_intermediate_value(trial_id, step, value)
-    for key, attribute in evaluation.user_attrs.items():
-        storage.set_trial_user_attr(trial_id, key, attribute)
-    return storage.set_trial_state_values(trial_id, evaluation.state, evaluation.values)
-
-
-def was_given_up(trial: FrozenTrial) -> bool:
-    """Return whether a trial has failed because its worker died, and may be begun again."""
-    # What repeats it has inherited the note, with the number of the first.
-    noted = optuna_private.trial_note(trial, _GIVEN_UP)
-    return trial.state == TrialState.FAIL and noted == trial.number
-
-
-def worker_of(beat: Any) -> str:
-    """Return the process that a heartbeat is of."""
-    return str(beat.get("worker", "")) if isinstance(beat, Mapping) else ""

@@ -23,7 +23,8 @@ from optuna.trial import FrozenTrial, TrialState
 from calibrant.core import validate
 from calibrant.studies import optuna_private
 from calibrant.studies.journal import journal
-from calibrant.studies.steady import LATE, SteadyStorage, bring_home, is_reading
+from calibrant.studies.late import LATE, bring_home
+from calibrant.studies.steady import SteadyStorage, is_reading
 
 _SCHEMA = "{SCHEMA_VERSION}"
 _HEARTBEAT = 60  # seconds between a worker's heartbeats

@@ -24,7 +24,7 @@ from calibrant.forecasts.json import forecast_from_dict, forecast_to_dict
 from calibrant.search.shown import Circumstances
 from calibrant.search.step import Suggestion
 from calibrant.studies import optuna_private
-from calibrant.studies.space import Internal
+from calibrant.studies.coordinates import Internal
 
 logger = logging.getLogger(__name__)
 

@@ -35,8 +35,8 @@ from optuna.trial import TrialState, create_trial
 
 from calibrant.bridges.ax.problem import Problem, decoded, encoded, problem_of, walk
 from calibrant.studies import optuna_private
-from calibrant.studies.archive import INTERRUPTED
-from calibrant.studies.minimize import suggest
+from calibrant.studies.asking import suggest
+from calibrant.studies.evaluations import INTERRUPTED
 from calibrant.studies.runner import quiet_optuna
 from calibrant.studies.sampler import CalibratedSampler
 

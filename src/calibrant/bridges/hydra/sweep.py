@@ -20,10 +20,10 @@ from calibrant.core import validate
 from calibrant.core.words import number
 from calibrant.reporting import report
 from calibrant.studies import optuna_private
-from calibrant.studies.archive import INTERRUPTED
+from calibrant.studies.evaluations import INTERRUPTED
 from calibrant.studies.job import record_run, same_job
 from calibrant.studies.limits import checked, value_within
-from calibrant.studies.minimize import open_study
+from calibrant.studies.opening import open_study
 from calibrant.studies.records import best_so_far
 from calibrant.studies.runner import ERROR_KEY, GIVE_UP, Listener, evaluated, quiet_optuna
 

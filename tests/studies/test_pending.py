@@ -1,4 +1,4 @@
-"""Running trials whose worker has died, on storages that have no heartbeats."""
+"""Running trials: where they are, and those whose worker has died without a heartbeat."""
 
 from datetime import datetime, timedelta
 
@@ -8,7 +8,7 @@ from optuna.distributions import IntDistribution
 from optuna.trial import TrialState
 
 from calibrant import CalibratedSampler
-from calibrant.studies.archive import running_points
+from calibrant.studies.pending import running_points
 
 SPACE = {"n": IntDistribution(1, 12)}
 
@@ -53,3 +53,11 @@ def test_the_setting_of_a_live_trial_is_not_and_nobody_says_that_it_was(caplog):
 def test_far_older_than_the_longest_that_has_finished(age, longest, pending):
     study = a_study_with_a_running_trial(9, age)
     assert bool(running_points(study, -1, longest)) == pending
+
+
+def test_a_running_trial_is_where_its_parameters_say():
+    study = optuna.create_study(sampler=CalibratedSampler(search_space={"x": (0.0, 1.0)}, seed=0))
+    trial = study.ask()
+    trial.suggest_float("x", 5.0, 6.0)  # not what was suggested
+    ((_, params),) = running_points(study, but=-1)
+    assert params == trial.params
