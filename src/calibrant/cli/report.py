@@ -16,7 +16,7 @@ Storage = Annotated[
     typer.Argument(help="Where the study is stored: sqlite:///study.db, or the file study.db."),
 ]
 StudyName = Annotated[
-    str | None, typer.Option("--study", help="Its name, if the storage holds several.")
+    str | None, typer.Option("--study", help="Name of the study, if the storage holds several.")
 ]
 
 
