@@ -87,10 +87,10 @@ class Outlook:
         middle, good = (number(float(self.fan[-1, at[p]])) for p in (0.5, 0.1))
         return [
             f"Best so far: {number(self.best)}, after {count(self.finished, 'trial')}.",
-            f"Within {count(self.trials, 'more trial')} it improves by at least "
+            f"Within {count(self.trials, 'more trial')} the best value improves by at least "
             f"{number(self.delta)} with a probability of {percent(self.probability)}.",
-            f"It is then {middle} (median); in one case of ten, {good} or better. "
-            f"{count(self.trials_needed, 'trial')} would bring 90 % of the gain expected.",
+            f"It is then {middle} in the median case, and {good} or better in one case of ten. "
+            f"Of the expected gain, 90 % comes within {count(self.trials_needed, 'trial')}.",
         ]
 
     def _repr_html_(self) -> str:

@@ -65,8 +65,9 @@ class Proposal:
         words = setting_text(self.params) if self.name is None else str(self.name)
         if self.interval is None:
             return words
-        gain = "" if self.improves is None else f", improves with {percent(self.improves)}"
-        return f"{words}: {interval(*self.interval)}{gain}"
+        gain = "" if self.improves is None else f", {percent(self.improves)} likely to improve"
+        met = "" if self.feasible >= 1.0 else f", {percent(self.feasible)} to meet all constraints"
+        return f"{words}: {interval(*self.interval)}{gain}{met}"
 
 
 def suggest(
