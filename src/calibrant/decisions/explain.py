@@ -37,12 +37,12 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What was believed about a trial's setting before it was evaluated.
+    """Why a trial was chosen: what the model expected of it before it ran.
 
     Args:
-        number: of the trial.
+        number: the number of the trial.
         params: its setting.
-        value: what came out; None if nothing did.
+        value: its outcome; None if it has none.
         shown: the interval that was stored with the trial; None if none was.
         interval: the calibrated 80 % interval that its setting gets from the trials before it.
         best_before: the best value at that time.
@@ -106,7 +106,7 @@ class Explanation:
 
 
 def explain(study: Study, trial: int) -> Explanation:
-    """Return why a trial was worth evaluating: what was believed about it when it started.
+    """Return why a trial was chosen: what the model expected of it before it ran.
 
     >>> import calibrant
     >>> study = calibrant.minimize(lambda p: p["x"] ** 2, {"x": (-1.0, 2.0)}, n_trials=12, seed=0)

@@ -118,8 +118,8 @@ def outlook(study: Study, trials: int = TRIALS, delta: float | None = None) -> O
     >>> ahead.probability < 0.5
     True
 
-    It is learned from how other searches went on that looked the same: see ``benchmarks/decisions``
-    for how true it is.
+    The probabilities were learned from thousands of other searches; ``benchmarks/decisions`` has
+    how often they came true.
 
     Args:
         study: a study with one objective, made by any sampler.

@@ -66,10 +66,10 @@ def recommend(
 
     Args:
         study: an Optuna study with finished trials, of any sampler.
-        min_feasible: only settings that meet all constraints with this probability; unless given,
-            those whose evaluations did meet them.
-        noisy: whether evaluating a setting twice can give two values. Unless told, the study's
-            user attribute ``calibrant:noisy`` says so; without one, it is judged from the trials.
+        min_feasible: only settings that meet all constraints with this probability; by default,
+            settings whose evaluations met them.
+        noisy: whether evaluations are noisy, so that two of one setting can differ. By default the
+            study's user attribute ``calibrant:noisy`` says so; without it, the trials do.
 
     Raises:
         ValueError: where no trial has finished with a finite value, and where ``min_feasible`` is
