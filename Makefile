@@ -10,6 +10,7 @@ $(BIN)/python:
 
 # One stamp per set of extras: installed again when pyproject.toml changes.
 $(VENV)/.%-installed: pyproject.toml | $(BIN)/python
+	@echo "Installing calibrant with [$*] into $(VENV): a minute or so, without output"
 	$(BIN)/python -m pip install --quiet --editable '.[$*]'
 	touch $@
 

@@ -7,6 +7,7 @@ import griffe
 _EXAMPLE = re.compile(
     r"(?:^[ ]*(?:>>>|\.\.\.) .*\n?(?:^[ ]*(?!>>>|\.\.\.)\S.*\n?)*)+", re.MULTILINE
 )
+_ROOM = re.compile(r"^Owns: (?:.+\n?)+", re.MULTILINE)  # for those who change calibrant
 _ROLE = re.compile(r":[a-z]+:`(~?)([\w.]+)`")
 
 
@@ -16,7 +17,8 @@ class Docstrings(griffe.Extension):
     def on_object(self, *, obj, **kwargs):
         """Rewrite the docstring of an object, if it has one."""
         if obj.docstring is not None:
-            obj.docstring.value = _ROLE.sub(_name, _EXAMPLE.sub(_fence, obj.docstring.value))
+            text = _ROOM.sub("", obj.docstring.value)
+            obj.docstring.value = _ROLE.sub(_name, _EXAMPLE.sub(_fence, text))
 
 
 def _fence(found):

@@ -31,6 +31,7 @@ def _help():
     parts = []
     for name in get_command(app).commands:
         shown = runner.invoke(app, [name, "--help"]).output
+        shown = shown.replace("Usage: root ", "Usage: calibrant ", 1)  # the runner names it so
         lines = "\n".join(line.rstrip() for line in shown.strip().splitlines())
         parts.append(f"## calibrant {name}\n\n```text\n{lines}\n```\n")
     return "\n".join(parts)

@@ -2,8 +2,8 @@
 
 Needs BoTorch: pip install botorch. About half a minute.
 
-Two recalibrators are at work. One learns from leave-one-out scores and serves the acquisition; the
-other learns from points before they are evaluated, and makes the intervals that are shown true.
+It has two recalibrators. One learns from leave-one-out scores, for the acquisition function. The
+other learns from forecasts made before each evaluation, for the intervals that are shown.
 """
 
 import torch

@@ -1,9 +1,9 @@
-"""Compare methods on a function whose minimum is known: how low they get, how true they are.
+"""Compare methods on a function with a known minimum: their best values and their intervals.
 
     python examples/compare_methods.py
 
-All start from the same five points. The intervals are those that the model gave before each
-evaluation, raw: what the search itself believed, before anything is calibrated for people.
+All start from the same five points. The intervals are the model's own, from before each
+evaluation: those that the search itself uses, not the calibrated ones that are shown to people.
 """
 
 from __future__ import annotations

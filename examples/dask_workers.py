@@ -1,8 +1,8 @@
 """Four tasks on a Dask cluster work on one study, which they share through a storage.
 
-Needs Dask: pip install 'dask[distributed]'. Half a minute. The cluster here is one of local
-processes; with Client("tcp://scheduler:8786") it is yours, and the storage must be one that all its
-machines reach, such as postgresql+psycopg://user@host/name.
+Needs Dask: pip install 'dask[distributed]'. Half a minute. The cluster here consists of
+local processes. For your own, use Client("tcp://scheduler:8786") and a storage that all its
+machines can reach, such as postgresql+psycopg://user@host/name.
 """
 
 import tempfile

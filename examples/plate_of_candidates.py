@@ -1,4 +1,4 @@
-"""A laboratory with 500 molecules and plates of eight wells: which to measure next?
+"""A laboratory with 500 molecules and plates of eight wells: which molecules to measure next?
 
 python examples/plate_of_candidates.py
 """

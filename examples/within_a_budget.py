@@ -1,4 +1,4 @@
-"""Tune a classifier within a budget: trials differ in price, and say how noisy they are.
+"""Tune a classifier within a budget: trials differ in cost, and report their noise.
 
 pip install '.[sklearn]' && python examples/within_a_budget.py
 """

@@ -14,9 +14,10 @@ PAGE = Path(__file__).parent / "README.md"
 
 HEAD = """# BoTorch on a GPU: what calibration costs
 
-An ask after n outcomes of Hartmann's function in 6 dimensions: fit a `SingleTaskGP`, then maximise log expected improvement with
-`optimize_acqf` (10 starts, 512 raw samples). Calibrated, an ask also scores all n outcomes by leave-one-out, makes the tables of
-the leader's residual and reads the improvement off them. Both go on from the same fit and the same starting points; medians of seven, {seeds} seeds,
+How much time does calibration add to a suggestion (an *ask*) with a BoTorch model? An ask after n outcomes of Hartmann's function in 6 dimensions
+fits a `SingleTaskGP`, then maximises log expected improvement with `optimize_acqf` (10 starts, 512 raw samples). A calibrated ask also scores
+all n outcomes by leave-one-out, and computes the improvement from tables of the leader's residual. Both use the same fit and the same starting
+points. Medians of seven, {seeds} seeds,
 wall-clock time on one {device} (torch {torch}, BoTorch {botorch}).
 
 | n | fit, s | plain: maximise, s | calibrated: maximise, s | of it calibration, ms | an evaluation with gradient, plain / calibrated, ms | whole ask, calibrated / plain | range over seeds |

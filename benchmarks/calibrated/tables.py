@@ -304,9 +304,8 @@ COLUMNS = (
 
 HEAD = f"""# Ways to calibrate Bayesian optimisation: two controls, and tasks
 
-The default, no calibration, the paper's algorithm, and methods of 2024 to 2026 that calibrate Bayesian optimisation, in one engine: the same
-acquisition (expected improvement), the same first points ({controls.FIRST}), {controls.BUDGET} evaluations in all. What differs is the recalibrator and what it
-learns from, or what a method makes of the model.
+Which way to calibrate helps a search? Compared are calibrant's default, no calibration, the paper's algorithm, and methods of 2024 to 2026 that
+calibrate Bayesian optimisation. All run in the same search code: the same acquisition (expected improvement), the same first points ({controls.FIRST}), {controls.BUDGET} evaluations in all. They differ in the recalibrator and the scores that it learns from, or in how they change the model.
 
 {markdown_table(("method", "what it is"), [(name, method.about) for name, method in METHODS.items()], 2)}
 

@@ -23,8 +23,8 @@ MODULES = (
 )
 HEAD = """# Decisions: do stated probabilities come true?
 
-What calibrant says to the person who runs a search, measured on tasks that had no part in learning
-it. `python -m benchmarks.decisions.tables` writes this page from stored results.
+How often do calibrant's answers to the person who runs a search come true? They were measured on
+tasks that were not used to develop them. `python -m benchmarks.decisions.tables` writes this page from stored results.
 """
 
 

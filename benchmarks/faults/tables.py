@@ -18,7 +18,7 @@ PAGE = Path(__file__).parent / "README.md"
 
 HEAD = f"""# Faults
 
-Workers, each a process, share a study of three parameters and a budget of evaluations that take 0.1 to 0.5 s each. Meanwhile something goes wrong:
+Are evaluations lost when workers are killed or databases stop? Several worker processes share a study of three parameters and a budget of evaluations that take 0.1 to 0.5 s each. Meanwhile one of these things goes wrong:
 
 * *kills*: SIGKILL to any worker every 2 s; another is started in its place.
 * *outages*: the database server is stopped three times, for 20 s.
@@ -27,9 +27,8 @@ Workers, each a process, share a study of three parameters and a budget of evalu
 * *clocks*: each worker has a clock of its own, which jumps every 3 s by up to an hour either way (inside the processes: the machine's clock stays as it is).
 * *versions*: every second worker runs the code of commit `{scenarios.OTHER_VERSION}`, before states and random numbers were noted with suggestions.
 
-Each worker takes itself for a machine of its own, so the others learn of its death by its heartbeat alone (every {HEARTBEAT} s, given up after {3 * HEARTBEAT} s). A
-ledger beside the study holds a line for each evaluation that has ended, with the interval that was shown before it. *lost*: in the ledger, but not in the study. Where a worker is killed between the end of an evaluation and its tell,
-that is all that can be: the setting is evaluated again. *twice*: the same setting stored twice. *late*: outcomes of trials that were given up though their worker lived, since no heartbeat came for {3 * HEARTBEAT} s: it slept, the storage was away, or
+Each worker acts as if it were on a machine of its own, so the others can tell only by its heartbeat that it is dead (every {HEARTBEAT} s, given up after {3 * HEARTBEAT} s). A
+ledger beside the study holds a line for each evaluation that has ended, with the interval that was shown before it. *lost*: in the ledger, but not in the study. If a worker is killed after the end of an evaluation and before it stores the result, a loss cannot be avoided: the setting is evaluated again. *twice*: the same setting stored twice. *late*: outcomes of trials that were given up though their worker lived, since no heartbeat came for {3 * HEARTBEAT} s: it slept, the storage was away, or
 the machine had no time for it. Such an outcome is kept, and its setting may have been evaluated a second time by then, so that more may be evaluated than was planned. *stuck*: still running at the end. *crashed*: workers that ended with an error.
 *shown*: intervals that a review reports, and how many of them are not those that the worker was shown.
 

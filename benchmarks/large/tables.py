@@ -19,11 +19,11 @@ DEFAULT = GaussianProcess().most_outcomes
 
 HEAD = f"""# Large histories
 
-Searches that go on from n evaluations, a third of them anywhere and the others around the best of 3,000 random points, ever closer. The default model, without the learned level, is
-fitted to at most so many of them (`most_outcomes`): the best, the latest, and an even choice of the others. Then {ASKS} asks, on
+How well does a search with thousands of outcomes do if the model uses only a part of them? Each search continues from n evaluations: a third of them are random, and the others approach the best of 3,000 random points. The default model, without the learned level, is
+fitted to at most `most_outcomes` of them: the best, the latest, and an even selection of the others. Then {ASKS} asks, on
 {", ".join(PROBLEMS)}; {len(SEEDS)} seeds each, the same histories for all.
 
-*What is left*: regret after these asks, as a share of the regret before them. The change is beside a limit of {DEFAULT:,}, the default, paired over
+*What is left*: regret after these asks, as a share of the regret before them. The change is against a limit of {DEFAULT:,}, the default, paired over
 problems and seeds, with a 95 % bootstrap interval and Wilcoxon's p. *An ask*: CPU seconds on one thread, the mean over the {ASKS} asks, the first
 fits included.
 

@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def introduction() -> str:
-    return """# Streams: who keeps the promise?
+    return """# Streams: which methods keep the promised coverage?
 
 Regenerate with `make bench` (about an hour on one core; finished runs are kept). Raw results:
 `results/*.jsonl`, one line a run. This page is written by `tables.py`.

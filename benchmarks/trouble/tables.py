@@ -108,11 +108,11 @@ HEAD = f"""\
 Real evaluations run out of memory, diverge, are pruned, or have more than one objective. `make trouble` runs what is missing
 and rewrites this page; raw results, one JSON line a run: [results](results).
 
-{len(TASKS)} tasks, {TRIALS} trials, up to {REPETITIONS} repetitions, beside Optuna's own samplers with their default settings: the same five first
-points for all, and the same dice in the objective. *By accident*: trials fail whatever their parameters are. *In some places*: they
+{len(TASKS)} tasks, {TRIALS} trials, up to {REPETITIONS} repetitions, for calibrant and Optuna's own samplers with their default settings. All have the same five first points and the same random
+numbers in the objective. *By accident*: trials fail whatever their parameters are. *In some places*: they
 fail, always, in a part of the space. *Penalties*: a loss of 1e6 and the like, there. *Pruned*: reports approach the outcome, the
-first ones with noise. *Several objectives*: dominated hypervolume. Regret is 0 at the best there is and 1 where random search ends on average, with
-the same trouble. What calibrant does about all this was tried on most of these functions, with other first points."""
+first ones with noise. *Several objectives*: dominated hypervolume. Regret is 0 at the best possible value and 1 at what random search reaches on average, with the
+same trouble. calibrant's handling of these cases was developed on most of these functions, with other first points."""
 
 TAIL = "*Ended early*: trials of a run that failed or were pruned, of 40. Lowest mean in bold."
 

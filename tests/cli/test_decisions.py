@@ -47,7 +47,7 @@ def test_recommend_for_a_stored_study(storage):
     assert "act=relu." in done.output  # in the order of the objective
     assert "It has the best value observed" in done.output
     done = run("recommend", storage, "--noise-free")
-    assert "said to have no noise" in done.output
+    assert "marked as free of noise" in done.output
 
 
 @pytest.mark.parametrize(

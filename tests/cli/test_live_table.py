@@ -50,6 +50,10 @@ def test_outcomes_in_words(study):
     kept = optuna.create_study()
     kept.add_trial(optuna.create_trial(value=1.25))
     assert outcome_words(kept, kept.trials[0]) == "1.25"
+    trial = kept.ask()
+    trial.set_constraint("memory", 0.5)
+    kept.tell(trial, 0.25)
+    assert outcome_words(kept, kept.trials[1]) == "0.25, breaks a limit"
 
 
 def test_the_time_left_goes_by_what_trials_took():

@@ -77,7 +77,7 @@ def test_it_stops_and_looks_ahead_as_it_was_asked(job, tmp_path):
     done = runner.invoke(app, job("--stop-below", "0.000001", *asked))
     assert done.exit_code == 0, done.output
     printed = re.sub(r"\s+", " ", done.output)
-    assert "Within 5 more trials it improves by at least 0.5" in printed
+    assert "Within 5 more trials the best value improves by at least 0.5" in printed
     by_costs = ("--value", "1", "--price", "10", "--storage", "sqlite:///costs.db")
     stopped = runner.invoke(app, job("--trials", "40", "--seed", "0", *by_costs))
     assert stopped.exit_code == 0, stopped.output

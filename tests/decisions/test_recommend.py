@@ -144,7 +144,7 @@ def test_a_repeated_value_says_that_there_is_no_noise():
     found = calibrant.recommend(study)
     assert found.by == "observation"
     assert found.params["x"] == 0.9
-    assert "has given the same value" in found.reason
+    assert "repeated evaluations gave equal values" in found.reason
 
 
 def test_the_user_may_say_whether_there_is_noise():

@@ -227,3 +227,23 @@ def test_names_break_where_their_words_do():
 def test_numbers_in_tables_are_not_broken():
     drawn = table(["", "value"], [["a", "8.6e-05"], ["b", "1,200.5"], ["c", "0.1 to 0.3"]])
     assert drawn.count('class="whole"') == 2
+
+
+def test_the_next_settings_say_how_likely_they_meet_the_constraints():
+    page = Page(report_html(STUDIES["constrained"]()))
+    assert "chance to meet all constraints" in page.text
+    assert "chance to meet all constraints" not in Page(report_html(searched(8))).text
+
+
+def test_of_a_few_trials_the_page_says_no_more_than_they_tell():
+    text = Page(report_html(searched(2))).text
+    assert "Evaluate a few settings first" in text
+    assert "evaluating a setting again" not in text
+
+
+def test_with_several_objectives_the_page_names_the_trial_it_starts_from():
+    study = STUDIES["two objectives"]()
+    page = Page(report_html(study))
+    first = min(trial.number for trial in study.best_trials)
+    assert f"if one parameter of trial {first} is changed" in page.text
+    assert "those on the front are in bold" in page.text

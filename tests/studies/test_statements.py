@@ -26,10 +26,10 @@ def test_words():
     kept = Statements("feasible suggestion", "did", np.full(31, 0.9), np.arange(31) < 29)
     assert str(kept) == (
         "Of 31 feasible suggestions, promised with 90 % on average, 29 did: as stated "
-        "(by chance 24 to 31)."
+        "(24 to 31 are expected)."
     )
     broken = Statements("interval", "held", np.full(40, 0.8), np.arange(40) < 20)
-    assert "20 held: not as stated (by chance" in str(broken)
+    assert "20 held: not as stated (" in str(broken)
     none = Statements("interval", "held", np.empty(0), np.empty(0, dtype=bool))
     assert str(none) == "0 intervals so far."
 

@@ -23,7 +23,7 @@ def forecast(
     storage: Storage,
     settings: Annotated[
         list[str],
-        typer.Option("--set", help="A parameter of the setting: lr=0.01; once for each of them."),
+        typer.Option("--set", help="A parameter of the setting, as lr=0.01; give each of them."),
     ],
     study: StudyName = None,
 ) -> None:
@@ -64,12 +64,12 @@ def recommend(
         bool | None,
         typer.Option(
             "--noisy/--noise-free",
-            help="Whether evaluating a setting twice can give two values; else it is judged from "
-            "the trials.",
+            help="Whether evaluations are noisy: two of one setting can differ. By default it is "
+            "judged from the trials.",
         ),
     ] = None,
 ) -> None:
-    """Say which setting to use, what it is worth, and whether to measure again first."""
+    """Say which setting to use, what it gives, and whether to measure again first."""
     try:
         found = recommend_for(load_study(storage, study), min_feasible=min_feasible, noisy=noisy)
     except ValueError as error:

@@ -25,7 +25,7 @@ import calibrant
 from calibrant.cli.closing import finish
 from calibrant.cli.live_table import live_table
 from calibrant.cli.recalibrate import print_summary, replay_with_progress
-from calibrant.cli.terminal import check_writable, console, fail
+from calibrant.cli.terminal import check_writable, console, fail, say
 from calibrant.core.typing import FloatArray
 from calibrant.decisions.belief import NOISY
 from calibrant.forecasts.normal import Normal
@@ -81,6 +81,8 @@ def _stream_demo(report: Path) -> None:
 def _tuning_demo(report: Path) -> None:
     objective, space = boosted_trees(), tree_settings()
     console.print(TITLE)
+    say("Each trial: the 80 % interval forecast before it ran → its value, ✓ if inside.")
+    say("The first five trials are spread over the space and have no forecast.")
     study = open_study(space, None, "demo", "minimize", seed=_SEED)
     record_run(study, seed=_SEED)
     study.set_user_attr(NOISY, False)  # the folds are the same for all settings

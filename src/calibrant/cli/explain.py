@@ -17,7 +17,7 @@ def explain(
     trial: Annotated[int, typer.Option(help="The number of the trial.")],
     study: StudyName = None,
 ) -> None:
-    """Say why a trial was chosen: what was believed about it before it ran."""
+    """Say why a trial was chosen: what the model expected of it before it ran."""
     try:
         told = explained(load_study(storage, study), trial)
     except ValueError as error:

@@ -120,10 +120,13 @@ def outcome_words(study: Study, trial: FrozenTrial) -> str:
     before = "" if ends is None else f"{interval(*ends)} → "
     if trial.state == TrialState.COMPLETE:
         value = trial.value if trial.value is not None else math.nan
+        broken = any(limit > 0.0 for limit in trial.constraints.values())
+        after = ", breaks a limit" if broken else ""
         if ends is None:
-            return number(value, 6)
+            return f"{number(value, 6)}{after}"
         low, high = ends
-        return f"{before}{resolved(value, high - low)} {'✓' if low <= value <= high else '✗'}"
+        mark = "✓" if low <= value <= high else "✗"
+        return f"{before}{resolved(value, high - low)} {mark}{after}"
     if trial.state == TrialState.FAIL:
         if INTERRUPTED in trial.user_attrs:
             return "interrupted"

@@ -12,13 +12,13 @@ Storage = Annotated[
     typer.Argument(help="Where the study is stored: sqlite:///study.db, or the file study.db."),
 ]
 StudyName = Annotated[
-    str | None, typer.Option("--study", help="Its name, if the storage holds several.")
+    str | None, typer.Option("--study", help="Name of the study, if the storage holds several.")
 ]
 Jobs = Annotated[int, typer.Option(help="Programs to run at the same time.")]
 Logs = Annotated[
     Path | None, typer.Option(help="Folder in which the output of each trial is kept.")
 ]
 Maximize = Annotated[bool, typer.Option("--maximize", help="Higher is better.")]
-Names = Annotated[str, typer.Option(help="The column of candidates that holds their names.")]
+Names = Annotated[str, typer.Option(help="The column with the names of the candidates.")]
 Report = Annotated[Path | None, typer.Option(help="HTML report to write.")]
 Seed = Annotated[int | None, typer.Option(help="Seed of all random choices.")]

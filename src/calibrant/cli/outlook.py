@@ -25,7 +25,9 @@ def outlook(
             "the outcomes so far."
         ),
     ] = None,
-    figure: Annotated[Path | None, typer.Option(help="HTML file to draw the fan into.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="HTML file for a figure of the best value to come.")
+    ] = None,
 ) -> None:
     """Say what more trials of a study would bring: is it worth going on?"""
     try:

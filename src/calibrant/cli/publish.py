@@ -10,7 +10,7 @@ from calibrant.studies.storage import hidden
 
 
 def publish(storage: Storage, study: StudyName = None) -> None:
-    """Put calibrant's verdict and figures into a study's dashboard."""
+    """Put calibrant's recommendation, verdict and figures into a study's dashboard."""
     try:
         publish_study(load_study(storage, study))
     except (ImportError, ValueError) as error:

@@ -30,14 +30,16 @@ def save(error: StorageLost) -> str:
 
 
 def merge(
-    rescued: Annotated[list[Path], typer.Argument(help="Files of rescued evaluations.")],
+    rescued: Annotated[
+        list[Path], typer.Argument(help="Files of rescued evaluations, as `rescued-study.db`.")
+    ],
     storage: Annotated[
         str,
         typer.Option(envvar="CALIBRANT_STORAGE", help="Where the study is stored."),
     ] = "sqlite:///calibrant.db",
     study_name: StudyName = None,
 ) -> None:
-    """Bring rescued evaluations home to their study, each exactly once."""
+    """Add evaluations rescued from a lost storage to their study, each exactly once."""
     try:
         study = load_study(storage, study_name)
         for path in rescued:

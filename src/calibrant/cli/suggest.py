@@ -51,12 +51,12 @@ def suggest(
         list[str] | None,
         typer.Option("--param", "-p", help="temperature=20.0..80, cycles=1..8, buffer=A,B,C"),
     ] = None,
-    n: Annotated[int, typer.Option("-n", help="How many rows should wait for an outcome.")] = 1,
+    n: Annotated[int, typer.Option("-n", help="Fill up to this many rows without an outcome.")] = 1,
     value: Annotated[str, typer.Option(help="The column of the outcome.")] = "value",
     maximize: Maximize = False,
     such_that: Annotated[
         list[str] | None,
-        typer.Option(help="'acid + base <= 1': what every suggestion keeps to."),
+        typer.Option(help="'acid + base <= 1': a constraint between parameters."),
     ] = None,
     candidates: Annotated[
         Path | None,
@@ -65,7 +65,9 @@ def suggest(
     names: Names = NAME,
     fix: Annotated[
         list[str] | None,
-        typer.Option(help="batch=A: suggest for this; rows with other values are learned from."),
+        typer.Option(
+            help="batch=A: fix a parameter. Rows with other values are still learned from."
+        ),
     ] = None,
     seed: Seed = None,
     std: Annotated[
@@ -76,7 +78,7 @@ def suggest(
         ),
     ] = None,
 ) -> None:
-    """Add the next experiments to a table: fill in what comes out, and run the same again.
+    """Add the next experiments to a table. Fill in their outcomes, and run the same again.
 
     calibrant suggest data.csv -p temperature=20.0..80 -p pH=4.0..9 -n 8 --maximize
     """

@@ -74,17 +74,21 @@ def tune(
     jobs: Jobs = 1,
     workers: Annotated[
         int,
-        typer.Option(help="Processes that tune, each with its own jobs; see `calibrant worker`."),
+        typer.Option(
+            help="Worker processes to start here, each with its own jobs; see `calibrant worker`."
+        ),
     ] = 1,
     storage: Annotated[
         str,
         typer.Option(
             envvar="CALIBRANT_STORAGE",
-            help="Where the study is stored; run the same again to resume it. A password is better "
-            "given in the environment, where other users do not see it.",
+            help="Where the study is stored; the same command resumes it. Give a URL with a "
+            "password in the environment, where other users do not see it.",
         ),
     ] = "sqlite:///calibrant.db",
-    study_name: Annotated[str, typer.Option(help="Its name in the storage.")] = "calibrant",
+    study_name: Annotated[
+        str, typer.Option(help="Name of the study in the storage.")
+    ] = "calibrant",
     maximize: Maximize = False,
     json_field: Annotated[
         str | None,
@@ -106,11 +110,11 @@ def tune(
     ] = None,
     limit: Annotated[
         list[str] | None,
-        typer.Option(help="memory=8: the most that this field of the JSON printed last may be."),
+        typer.Option(help="memory=8: the upper limit of this field of the JSON printed last."),
     ] = None,
     min_feasible: Annotated[
         float | None,
-        typer.Option(help="Try only settings that keep to all limits with this probability."),
+        typer.Option(help="Try only settings that meet all limits with this probability."),
     ] = None,
     json_std_field: Annotated[
         str | None,
@@ -122,41 +126,45 @@ def tune(
     budget: Annotated[
         str | None,
         typer.Option(
-            help="What all evaluations may take together, as 90s, 30m or 2h; or what they may cost "
-            "in the unit of --cost-field."
+            help="Total time of all evaluations, as 90s, 30m or 2h; or their total cost, in the "
+            "unit of --cost-field."
         ),
     ] = None,
     cost_field: Annotated[
         str | None,
-        typer.Option(help="The field of the JSON that says what the evaluation has cost."),
+        typer.Option(help="The field of the JSON that holds the cost of the evaluation."),
     ] = None,
     such_that: Annotated[
         list[str] | None,
-        typer.Option(help="'a + b <= 1': what every setting keeps to."),
+        typer.Option(help="'a + b <= 1': a constraint between parameters."),
     ] = None,
     candidates: Annotated[
         Path | None,
         typer.Option(
-            help="CSV of the only settings to try, each once; {name} and {column} go into the "
-            "program, and -p may give a column's range."
+            help="CSV of the only settings to try, each once. {name} and {column} stand for its "
+            "cells in the program; -p may give a column's range."
         ),
     ] = None,
     names: Names = NAME,
     fix: Annotated[
         list[str] | None,
-        typer.Option(help="batch=A: tune for this; trials with other values are learned from."),
+        typer.Option(
+            help="batch=A: fix a parameter. Trials with other values are still learned from."
+        ),
     ] = None,
     earlier: Annotated[
         list[str] | None,
         typer.Option(
             metavar="STORAGE[::STUDY]",
-            help="A study of a related problem, trusted as far as its forecasts of this one hold; "
+            help="A study of a related problem to learn from, as far as it predicts this one; "
             "may be given several times.",
         ),
     ] = None,
     rename: Annotated[
         list[str] | None,
-        typer.Option(help="learning_rate=lr: what a parameter of earlier studies is called now."),
+        typer.Option(
+            help="learning_rate=lr: the old and the new name of a parameter of earlier studies."
+        ),
     ] = None,
     trial_timeout: Annotated[
         float | None, typer.Option(help="Seconds after which an evaluation counts as failed.")
@@ -180,14 +188,16 @@ def tune(
         typer.Option(help="Stop when an improvement is less probable than this, such as 0.05."),
     ] = None,
     min_gain: Annotated[
-        float | None, typer.Option(help="The improvement that --stop-below asks about.")
+        float | None, typer.Option(help="The smallest improvement that counts for --stop-below.")
     ] = None,
     look_ahead: Annotated[
         int, typer.Option(help="Within how many more trials, for --stop-below or --value.")
     ] = TRIALS,
     value: Annotated[
         float | None,
-        typer.Option(help="What an improvement by 1 is worth: stop when trials cost more."),
+        typer.Option(
+            help="Worth of an improvement by 1: stop when trials cost more than they gain."
+        ),
     ] = None,
     price: Annotated[
         float | None, typer.Option(help="What a trial costs, in the currency of --value.")

@@ -46,9 +46,13 @@ def worker(
     ],
     program: Annotated[
         list[str] | None,
-        typer.Argument(help="After `--`: the program, if it is called otherwise on this machine."),
+        typer.Argument(
+            help="After `--`: the program, if this machine needs another command for it."
+        ),
     ] = None,
-    study_name: Annotated[str, typer.Option("--study", help="Its name there.")] = "calibrant",
+    study_name: Annotated[
+        str, typer.Option("--study", help="Name of the study there.")
+    ] = "calibrant",
     trials: Annotated[
         int | None,
         typer.Option(help="Total evaluations of the study; by default as it was started."),

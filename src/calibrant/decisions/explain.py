@@ -37,12 +37,12 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What was believed about a trial's setting before it was evaluated.
+    """Why a trial was chosen: what the model expected of it before it ran.
 
     Args:
-        number: of the trial.
+        number: the number of the trial.
         params: its setting.
-        value: what came out; None if nothing did.
+        value: its outcome; None if it has none.
         shown: the interval that was stored with the trial; None if none was.
         interval: the calibrated 80 % interval that its setting gets from the trials before it.
         best_before: the best value at that time.
@@ -76,22 +76,22 @@ class Explanation:
             assert self.best_before is not None
             said.append(
                 f"Forecast: {interval(*(self.shown or self.interval))} ({percent(COVERAGE)} "
-                f"interval); better than {number(self.best_before)}, the best then, with "
-                f"{percent(self.improves)}."
+                f"interval). It was {percent(self.improves)} likely to be better than the best "
+                f"value then, {number(self.best_before)}."
             )
         if self.feasible < 1.0:
-            said.append(f"All constraints met with {percent(self.feasible)}.")
+            said.append(f"It was {percent(self.feasible)} likely to meet all constraints.")
         if self.value is not None:
             said.append(f"It gave {number(self.value, 6)}.")
         if self.neighbours:
             near = ", ".join(f"trial {n.number} ({number(n.value)})" for n in self.neighbours)
-            said.append(f"Nearest before it: {near}.")
+            said.append(f"The nearest trials before it: {near}.")
         return said
 
     def __str__(self) -> str:
         lines = [
-            f"  {name}: {percent(self.importance[name])} of the forecast; along it the median goes "
-            f"from {number(low)} to {number(high)}"
+            f"  {name}: {percent(self.importance[name])} of the variation of the forecast; if only "
+            f"it changes, the median forecast is between {number(low)} and {number(high)}"
             for name, (low, high) in self.parameters.items()
         ]
         return "\n".join([*self.sentences(), *lines])
@@ -101,12 +101,12 @@ class Explanation:
             [name, percent(self.importance[name]), number(low), number(high)]
             for name, (low, high) in self.parameters.items()
         ]
-        head = ["parameter", "of the forecast", "lowest median", "highest median"]
+        head = ["parameter", "share of variation", "lowest median", "highest median"]
         return html_table(self.sentences(), head, rows)
 
 
 def explain(study: Study, trial: int) -> Explanation:
-    """Return why a trial was worth evaluating: what was believed about it when it started.
+    """Return why a trial was chosen: what the model expected of it before it ran.
 
     >>> import calibrant
     >>> study = calibrant.minimize(lambda p: p["x"] ** 2, {"x": (-1.0, 2.0)}, n_trials=12, seed=0)
@@ -203,12 +203,14 @@ def _uncertainty(belief: StudyBelief, X: FloatArray) -> FloatArray:
 def _reason(better: bool, improves: float, uncertainty: float) -> str:
     share = percent(uncertainty)
     if better:
-        return f"It exploits: the model expected it to be the best ({percent(improves)})."
+        return (
+            f"It exploits: the model expected a new best value there ({percent(improves)} likely)."
+        )
     if uncertainty >= _UNCERTAIN:
         return f"It explores: the model was less certain there than in {share} of the space."
     return (
-        f"It does both: near good settings, and still worth a look ({percent(improves)} to "
-        f"improve; less certain than {share} of the space)."
+        f"It does both: it is near good settings ({percent(improves)} likely to improve), and the "
+        f"model was less certain there than in {share} of the space."
     )
 
 

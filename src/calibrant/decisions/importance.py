@@ -14,7 +14,7 @@ _SEED = 0  # the same study has the same importances
 
 
 def importance(study: Study, objective: int = 0) -> dict[str, float]:
-    """Return for each parameter the share of the forecast's variation that depends on it.
+    """Return for each parameter the share of the forecast's variation that is due to it.
 
     >>> import calibrant
     >>> study = calibrant.minimize(

@@ -26,12 +26,21 @@ _WINDOW = 5  # trials that an outlook is taken of; windows do not overlap, so ch
 
 
 def review(study: Study) -> Review:
-    """Return the result of a study, and how often each kind of statement about it came true.
+    """Return the result of a study, and how often each kind of prediction about it came true.
 
-    Intervals and promises of feasibility were stored before their outcomes, and recalibrated with
-    the outcomes known then only. An outlook is taken every five trials from the tenth on, as it
-    would have been then. Trials that a :class:`~calibrant.CalibratedPruner` would have pruned, and
-    let finish, tell how often it was wrong.
+    >>> import calibrant
+    >>> study = calibrant.minimize(lambda p: p["x"] ** 2, {"x": (-1.0, 2.0)}, n_trials=12, seed=0)
+    >>> found = calibrant.review(study)
+    >>> found.held.size  # intervals: the first five trials have none
+    7
+
+    Intervals and probabilities of feasibility were stored before their outcomes, and are
+    recalibrated only with the outcomes known then. An outlook is computed every five trials from
+    the tenth on, from the trials known then. Trials that a :class:`~calibrant.CalibratedPruner`
+    would have pruned, but let finish, show how often it was wrong.
+
+    Args:
+        study: an Optuna study of one objective, whichever sampler made it.
 
     Raises:
         ValueError: if the study has several objectives, or no trial with a finite value.

@@ -87,10 +87,10 @@ class Outlook:
         middle, good = (number(float(self.fan[-1, at[p]])) for p in (0.5, 0.1))
         return [
             f"Best so far: {number(self.best)}, after {count(self.finished, 'trial')}.",
-            f"Within {count(self.trials, 'more trial')} it improves by at least "
+            f"Within {count(self.trials, 'more trial')} the best value improves by at least "
             f"{number(self.delta)} with a probability of {percent(self.probability)}.",
-            f"It is then {middle} (median); in one case of ten, {good} or better. "
-            f"{count(self.trials_needed, 'trial')} would bring 90 % of the gain expected.",
+            f"It is then {middle} in the median case, and {good} or better in one case of ten. "
+            f"Of the expected gain, 90 % comes within {count(self.trials_needed, 'trial')}.",
         ]
 
     def _repr_html_(self) -> str:
@@ -118,8 +118,8 @@ def outlook(study: Study, trials: int = TRIALS, delta: float | None = None) -> O
     >>> ahead.probability < 0.5
     True
 
-    It is learned from how other searches went on that looked the same: see ``benchmarks/decisions``
-    for how true it is.
+    The probabilities were learned from thousands of other searches; ``benchmarks/decisions`` has
+    how often they came true.
 
     Args:
         study: a study with one objective, made by any sampler.

@@ -43,8 +43,8 @@ class CalibratedPruner(BasePruner):
 
     Args:
         level: prune below this probability.
-        best: the share of trials that count as the best; one more is added, as few trials leave
-            it open who they are.
+        best: the share of trials that count as the best; one more is added, as with few trials it
+            is uncertain which they are.
         audit: the share of trials to be pruned that may finish, so that :meth:`review` can tell how
             often pruning was wrong. 0: none, and the error rate stays unknown.
         n_startup_trials: how many trials must have finished first.

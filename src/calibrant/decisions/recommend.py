@@ -67,10 +67,10 @@ def recommend(
 
     Args:
         study: an Optuna study with finished trials, of any sampler.
-        min_feasible: only settings that meet all constraints with this probability; unless given,
-            those whose evaluations did meet them.
-        noisy: whether evaluating a setting twice can give two values. Unless told, the study's
-            user attribute ``calibrant:noisy`` says so; without one, it is judged from the trials.
+        min_feasible: only settings that meet all constraints with this probability; by default,
+            settings whose evaluations met them.
+        noisy: whether evaluations are noisy, so that two of one setting can differ. By default the
+            study's user attribute ``calibrant:noisy`` says so; without it, the trials do.
 
     Raises:
         ValueError: where no trial has finished with a finite value, and where ``min_feasible`` is
@@ -152,29 +152,29 @@ def _basis(
     noisy: bool | None,
 ) -> tuple[str, bool, str]:
     """Return by what to choose, whether evaluations can be taken as they are, and why."""
-    told = "It has the best value observed: "
+    told = "It has the best value observed"
     if noisy is not None:
         if noisy:
-            why = "Chosen by what the model expects, as evaluations are said to be noisy."
+            why = "Chosen by what the model expects, as the study is marked as noisy."
             return "posterior", False, why
-        return "observation", True, f"{told}evaluations are said to have no noise."
+        return "observation", True, f"{told}. The study is marked as free of noise."
     again = [belief.history.Y[group, 0] for group in settings.rows if group.size > 1]
     if again and all(np.ptp(values / 2.0) == 0.0 for values in again):
-        return "observation", True, f"{told}evaluating a setting again has given the same value."
+        return "observation", True, f"{told}, and repeated evaluations gave equal values."
     spread = float(np.subtract(*np.quantile(belief.objectives[0].y / 2.0, [0.75, 0.25])) * 2.0)
     least = _least_noise(belief.objectives[0])
     if not again and least <= _NEGLIGIBLE * spread:
-        negligible = f"the noise of evaluations is negligible (std {number(least)})."
+        negligible = f", and the noise of evaluations is negligible (std {number(least)})."
         return "observation", True, told + negligible
     if least <= _SMALL * spread:
-        small = f"the noise of evaluations is small (std {number(least)}). Some of that value may "
-        return "observation", False, f"{told}{small}be luck: the model says what it is worth."
+        small = f", and the noise of evaluations is small (std {number(least)}). Some of that "
+        return "observation", False, f"{told}{small}value may be luck; the model allows for it."
     here = float(noise[np.argmin(observed)])
     return (
         "posterior",
         False,
-        f"Chosen by what the model expects and, in part, by what was observed: evaluations vary "
-        f"(noise of std {number(here)}), and the best value observed is partly luck.",
+        f"Chosen by what the model expects and, in part, by what was observed: evaluations are "
+        f"noisy (std {number(here)}), and the best value observed is partly luck.",
     )
 
 

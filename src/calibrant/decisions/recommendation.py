@@ -110,9 +110,9 @@ class Recommendation:
         said = [
             use,
             f"On average it gives {number(best.value)} "
-            f"({percent(COVERAGE)} interval {interval(*best.interval)}). It is the best of the "
-            f"settings tried with probability {percent(best.probability_best)}; the best of them "
-            f"is expected to be better by {number(self.expected_loss)}.",
+            f"({percent(COVERAGE)} interval {interval(*best.interval)}). With a probability of "
+            f"{percent(best.probability_best)} it is the best of the settings tried; the expected "
+            f"loss against the best of them is {number(self.expected_loss)}.",
             *_pooled_words(best),
             self.reason,
             *self.warnings,
@@ -123,12 +123,12 @@ class Recommendation:
     def repeat_words(self) -> str:
         """Return whether to evaluate settings again before one is used."""
         if self.repeat is None:
-            return "No setting is worth evaluating again to be surer of the choice."
+            return "It is not worth evaluating a setting again to be surer of the choice."
         times = count(self.repeat.times, "more time") if self.repeat.times > 1 else "once more"
         return (
             f"To be surer, evaluate each of the {len(self.repeat.settings)} settings most likely "
-            f"to be best {times}, and ask again. That a better one is then chosen is not certain: "
-            "on some tasks it was, on others not."
+            f"to be best {times}, and ask again. That does not always lead to a better choice: "
+            "on some tasks it did, on others not."
         )
 
     def __str__(self) -> str:

@@ -165,6 +165,11 @@ def contour(
 ) -> Contour:
     """Return the median forecast over two parameters, the others as in one setting.
 
+    >>> import calibrant
+    >>> space = {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
+    >>> study = calibrant.minimize(lambda p: p["x"] ** 2 + p["y"], space, n_trials=12, seed=0)
+    >>> figure = calibrant.contour(study, "x", "y").figure()
+
     Args:
         study: an Optuna study, whichever sampler made it.
         first: a parameter; by default the most important.

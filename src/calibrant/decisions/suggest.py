@@ -52,9 +52,10 @@ class Proposal:
         params: the setting.
         interval: the calibrated 80 % interval of what it would give, in the user's sign; None of a
             first point, before there is a model, and of several objectives.
-        improves: the probability that it is better than the best value so far; None likewise.
+        improves: the probability that its value is better than the best so far, whether or not
+            it meets the constraints; None in the same cases.
         feasible: the probability that it meets all constraints on outcomes.
-        name: of the candidate that it is, if candidates were given.
+        name: the name of the candidate, if candidates were given.
     """
 
     params: dict[str, Any]
@@ -67,8 +68,9 @@ class Proposal:
         words = setting_text(self.params) if self.name is None else str(self.name)
         if self.interval is None:
             return words
-        gain = "" if self.improves is None else f", improves with {percent(self.improves)}"
-        return f"{words}: {interval(*self.interval)}{gain}"
+        gain = "" if self.improves is None else f", {percent(self.improves)} likely to improve"
+        met = "" if self.feasible >= 1.0 else f", {percent(self.feasible)} to meet all constraints"
+        return f"{words}: {interval(*self.interval)}{gain}{met}"
 
 
 def suggest(
@@ -81,7 +83,7 @@ def suggest(
     fixed: Mapping[str, Any] | None = None,
     seed: int | None = None,
 ) -> tuple[Proposal, ...]:
-    """Return the next settings to evaluate, all at once, each with its forecast.
+    """Return the next settings to evaluate, chosen together, each with its forecast.
 
     >>> import calibrant
     >>> study = calibrant.minimize(lambda p: p["x"] ** 2, {"x": (-1.0, 2.0)}, n_trials=8, seed=0)
@@ -97,12 +99,12 @@ def suggest(
         study: an Optuna study, whichever sampler made it.
         n: how many settings.
         space: the parameters, as in :func:`~calibrant.minimize`; needed before the first trial.
-        such_that: constraints between parameters that every setting keeps to, as in
+        such_that: constraints between parameters that every setting meets, as in
             :func:`~calibrant.minimize`.
         candidates: the only settings to choose from, as in :func:`~calibrant.minimize`; proposals
             then have a ``name``, and ``params`` are their rows.
-        fixed: parameters that are given rather than chosen, such as ``{"batch": "A"}``.
-        seed: of the draws.
+        fixed: parameters with a given value, such as ``{"batch": "A"}``.
+        seed: of all random choices.
     """
     validate.at_least("n", n, 1)
     rng = np.random.default_rng(seed)

@@ -116,7 +116,14 @@ def replay(
     levels: int | ArrayLike = 99,
     progress: Callable[[int], object] | None = None,
 ) -> Replay:
-    """Run a recalibrator over a stream of forecasts and outcomes, in order.
+    """Run a recalibrator over a recorded stream of forecasts and outcomes, in order.
+
+    >>> import numpy as np
+    >>> from calibrant import ChainRecalibrator, Normal, replay
+    >>> y = np.random.default_rng(0).normal(0.0, 1.5, size=300)
+    >>> result = replay(Normal(np.zeros(300), np.ones(300)), y, ChainRecalibrator())
+    >>> {kind: round(found["80% coverage"], 1) for kind, found in result.summary().items()}
+    {'raw': 0.6, 'calibrated': 0.8}
 
     Args:
         forecast: the raw forecasts of T outcomes, in the order of time.

@@ -55,9 +55,10 @@ class Verdict:
         """The verdict in one sentence."""
         if not self.total:
             return "No interval has met its outcome yet."
-        share = f"{self.held:,} of {self.total:,} intervals held, {percent(self.held / self.total)}"
-        target = f"{percent(self.coverage)} would be {self.expected:,.0f} ± {self.std:.1f}"
-        return f"{share}; {target}: {self.words}."
+        share = percent(self.held / self.total)
+        held = f"{self.held:,} of {self.total:,} intervals held ({share})"
+        expected = f"{self.expected:,.0f} ± {self.std:.1f} ({percent(self.coverage)})"
+        return f"{held}, and {expected} are expected: {self.words}."
 
     def __str__(self) -> str:
         return self.sentence
@@ -68,7 +69,7 @@ def verdict(held: int, total: int, coverage: float = 0.8) -> Verdict:
 
     >>> from calibrant.evaluation.verdict import verdict
     >>> print(verdict(24, 35))
-    24 of 35 intervals held, 69 %; 80 % would be 28 ± 2.4: somewhat over-confident.
+    24 of 35 intervals held (69 %), and 28 ± 2.4 (80 %) are expected: somewhat over-confident.
 
     The count is compared with that of true intervals in units of its std, as if outcomes were
     independent: up to 1.6 is in line, up to 2.6 somewhat off.

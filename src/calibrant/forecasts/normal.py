@@ -23,7 +23,17 @@ from calibrant.forecasts.base import Forecast
 
 
 class Normal(Forecast):
-    """Gaussian forecasts N(mean, std²)."""
+    """Gaussian forecasts N(mean, std²), one per point.
+
+    >>> from calibrant import Normal
+    >>> low, high = Normal(mean=[0.0, 2.0], std=[1.0, 0.5]).interval(0.8)
+    >>> low.round(2).tolist(), high.round(2).tolist()
+    ([-1.28, 1.36], [1.28, 2.64])
+
+    Args:
+        mean: a number per point, or a single one.
+        std: the standard deviations, above zero; broadcast against ``mean``.
+    """
 
     def __init__(self, mean: ArrayLike, std: ArrayLike) -> None:
         self._mean, self._std = _broadcast(
@@ -70,7 +80,20 @@ class Normal(Forecast):
 
 
 class Mixture(Forecast):
-    """Mixtures of normals; the last axis of each argument runs over the components."""
+    """Mixtures of normal distributions, one mixture per point.
+
+    >>> from calibrant import Mixture
+    >>> mixture = Mixture(weights=[0.3, 0.7], means=[[0.0, 2.0]], stds=[[1.0, 0.5]])
+    >>> mixture.quantile(0.5).round(2).tolist()
+    [1.74]
+
+    The last axis of each argument runs over the components.
+
+    Args:
+        weights: of the components, not negative; they need not add up to one.
+        means: of the components, shape ``(n, k)`` for n points and k components.
+        stds: of the components, above zero.
+    """
 
     def __init__(self, weights: ArrayLike, means: ArrayLike, stds: ArrayLike) -> None:
         weights = validate.finite("weights", weights)

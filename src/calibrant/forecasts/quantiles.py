@@ -15,7 +15,15 @@ from calibrant.forecasts.base import Forecast
 
 
 class Quantiles(Forecast):
-    """Quantiles at a grid of levels, as quantile regression returns them.
+    """Forecasts given by their quantiles at a grid of levels, as from quantile regression.
+
+    >>> from calibrant import Quantiles
+    >>> forecast = Quantiles(levels=[0.1, 0.5, 0.9], values=[[-1.0, 0.0, 2.0]])
+    >>> low, high = forecast.interval(0.8)
+    >>> low.round(2).tolist(), high.round(2).tolist()
+    ([-1.0], [2.0])
+
+    For samples, such as an ensemble or posterior draws, use ``Quantiles.from_samples``.
 
     Between levels the quantile function is linear in the normal score z, so the forecast is a
     piece of a Gaussian there. Beyond the outermost levels the last slope continues, which gives

@@ -16,7 +16,17 @@ from calibrant.forecasts.base import Forecast
 
 
 class ScipyForecast(Forecast):
-    """Any frozen continuous distribution of ``scipy.stats``, such as ``stats.t(5, loc, scale)``."""
+    """A forecast from any frozen continuous distribution of ``scipy.stats``.
+
+    >>> from scipy import stats
+    >>> from calibrant import ScipyForecast
+    >>> low, high = ScipyForecast(stats.t(df=5, loc=[0.0, 1.0])).interval(0.8)
+    >>> high.round(2).tolist()
+    [1.48, 2.48]
+
+    Args:
+        distribution: such as ``stats.t(df=5, loc=means, scale=stds)``; arrays are the points.
+    """
 
     def __init__(self, distribution: Any) -> None:
         from scipy.stats import (

@@ -66,6 +66,13 @@ _KINDS: dict[str, type[Recalibrator]] = {
 def recalibrator_from_dict(state: Mapping[str, Any]) -> Recalibrator:
     """Restore a recalibrator from the output of its ``to_dict``, for example from a JSON file.
 
+    >>> import json
+    >>> from calibrant import Normal, OnlineRecalibrator, recalibrator_from_dict
+    >>> r = OnlineRecalibrator().observe(Normal([0.0, 0.0], 1.0), [0.3, 2.5])
+    >>> again = recalibrator_from_dict(json.loads(json.dumps(r.to_dict())))
+    >>> bool(again(0.8) == r(0.8))
+    True
+
     The key ``learned``, in which `calibrant recalibrate --state` counts its rows, is ignored.
     """
     kind = state.get("kind") if isinstance(state, Mapping) else None

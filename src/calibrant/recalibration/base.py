@@ -28,7 +28,11 @@ from calibrant.forecasts.residual import compose
 
 
 class Recalibrator(ABC):
-    """A non-decreasing map R of probability levels, learned from the outcomes so far."""
+    """What corrects forecasts: a non-decreasing map R of levels, learned from past outcomes.
+
+    ``r.calibrate(forecast)`` corrects a forecast, and ``r.observe(forecast, y)`` returns the
+    recalibrator that has also learned from its outcome; r itself does not change.
+    """
 
     @property
     @abstractmethod

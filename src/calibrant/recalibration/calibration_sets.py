@@ -50,7 +50,9 @@ class Splits(StrEnum):
 
 @dataclass(frozen=True)
 class CalibrationSet:
-    """A way to score the outcomes so far (the paper's CREATESPLITS).
+    """How the outcomes so far are scored, for a recalibrator to learn from them.
+
+    An outcome is scored by a forecast that had not seen it (the paper's CREATESPLITS).
 
     Args:
         splits: "leave-one-out", "time-series" or "online".

@@ -18,7 +18,15 @@ from calibrant.recalibration.online import OnlineRecalibrator
 
 
 class ChainRecalibrator(Recalibrator):
-    """Recalibrate with ``first``, then recalibrate its result with ``then``.
+    """Recalibrate a stream in two steps: with ``first``, then its result with ``then``.
+
+    >>> import numpy as np
+    >>> from calibrant import ChainRecalibrator, Normal
+    >>> y = np.random.default_rng(0).normal(0.0, 1.5, size=300)
+    >>> r = ChainRecalibrator().observe(Normal(np.zeros(300), np.ones(300)), y)
+    >>> low, high = r.calibrate(Normal(0.0, 1.0)).interval(0.8)
+    >>> bool(high - low > 3.0)  # the model's own interval is 2.6 wide; 3.8 is right
+    True
 
     The theorem of online recalibration holds for any forecasts made before their outcomes, so it
     also holds for forecasts that another recalibrator has improved. The chain keeps the guarantee

@@ -16,7 +16,9 @@ from calibrant.recalibration.base import ScoreRecalibrator, as_scores
 
 @dataclass(frozen=True, repr=False)
 class GaussianRecalibrator(ScoreRecalibrator):
-    """Shift and scale the scores: Z ~ N(a, b²), fitted to past scores by their moments.
+    """Recalibrates location and scale: a calibrated Gaussian forecast stays Gaussian.
+
+    Normal scores are taken to be N(a, b²), with a and b fitted to past scores by their moments.
 
     Mean and variance are those of the observed scores together with ``strength``
     pseudo-observations from a standard normal: the identity without data, the sample moments with

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from calibrant.core.words import count, interval, number, percent, shortened
-from calibrant.decisions.outlook import Outlook
+from calibrant.decisions.outlook import LEAST_OUTCOMES, Outlook
 from calibrant.decisions.suggest import Proposal, suggest
 from calibrant.reporting.findings import Findings
 from calibrant.reporting.html import Html, breakable, join, table, tag
@@ -38,8 +38,9 @@ def _body(found: Findings) -> Html:
     if found.job.command:
         parts.append(tag("h3", "To go on"))
         parts.append(copyable("again", shlex.join(found.job.command)))
-    said = join(parts)
-    return said or paragraphs("Evaluate a few settings first: five are enough for an outlook.")
+    if ahead is None and found.single and len(found.finished) < LEAST_OUTCOMES:
+        parts.append(paragraphs("Evaluate a few settings first: five are enough for an outlook."))
+    return join(parts) or paragraphs("There is nothing to say yet.")
 
 
 def _judgement(ahead: Outlook) -> Html:
@@ -52,8 +53,8 @@ def _judgement(ahead: Outlook) -> Html:
         tone, words = "unknown", "Stopping is reasonable."
     text = (
         f" Within {count(ahead.trials, 'more trial')} the best value improves by at least "
-        f"{number(ahead.delta, 2)} with a probability of {percent(ahead.probability)}, and at all "
-        f"with {percent(ahead.chance(0.0))}."
+        f"{number(ahead.delta, 2)} with a probability of {percent(ahead.probability)}, and by any "
+        f"amount with {percent(ahead.chance(0.0))}."
     )
     return tag("p", tag("b", words), text, class_=f"verdict {tone}")
 
@@ -63,7 +64,7 @@ def _facts(ahead: Outlook) -> Html:
     middle, good = (float(ahead.fan[-1, at[p]]) for p in (0.5, 0.1))
     return lead(
         ("Best so far", number(ahead.best), f"after {count(ahead.finished, 'trial')}"),
-        (f"After {ahead.trials} more", number(middle), f"in one case of ten {number(good)}"),
+        (f"After {ahead.trials} more", number(middle), f"median; one in ten: {number(good)}"),
         ("Expected gain", number(float(ahead.gains[-1]), 2),
          f"90 % of it within {count(ahead.trials_needed, 'trial')}"),
     )  # fmt: skip
@@ -95,8 +96,8 @@ def _fan(found: Findings, ahead: Outlook) -> Html:
         return plot
 
     caption = (
-        "The best value so far, and what it will be after more trials: half of searches that went "
-        "like this one stay in the darkest band, 80 % and 90 % in the lighter ones."
+        "The best value so far, and a forecast of it after more trials. Of searches that went like "
+        "this one, 50 % stay in the darkest band, 80 % and 90 % in the lighter ones."
     )
     return figure(draw, "The best value so far and a fan of how it may go on.", caption)
 
@@ -104,7 +105,7 @@ def _fan(found: Findings, ahead: Outlook) -> Html:
 def _repeat(found: Findings) -> Html:
     """Say whether a setting should be measured again."""
     advice = found.recommendation
-    if advice is None or advice.is_exact:
+    if advice is None or advice.is_exact or len(found.finished) < LEAST_OUTCOMES:
         return Html("")
     return paragraphs(advice.repeat_words())
 
@@ -130,7 +131,7 @@ def _suggestions(found: Findings) -> Html:
     return join(
         [
             tag("h3", "The next settings to try"),
-            paragraphs("Chosen together, so that each adds to the others."),
+            paragraphs("They are chosen together, so that they differ from each other."),
             listed,
             folded("As Python dictionaries", copyable("proposals", settings)),
         ]
@@ -138,12 +139,16 @@ def _suggestions(found: Findings) -> Html:
 
 
 def _forecasts(proposals: Sequence[Proposal]) -> list[list[str]]:
-    rows = [["80 % forecast"], ["improves with"]]
+    rows = [["80 % forecast"], ["chance of a better value"]]
+    if any(proposal.feasible < 1.0 for proposal in proposals):
+        rows.append(["chance to meet all constraints"])
     for proposal in proposals:
         assert proposal.interval is not None
         assert proposal.improves is not None
         rows[0].append(interval(*proposal.interval))
         rows[1].append(percent(proposal.improves))
+        if len(rows) > 2:
+            rows[2].append(percent(proposal.feasible))
     return rows
 
 

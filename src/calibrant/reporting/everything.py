@@ -74,7 +74,9 @@ def _chosen(found: Findings) -> tuple[list[Row], str]:
     """Return the trials to list, and what to say of those left out."""
     rows = list(found.rows)
     if len(rows) <= _MOST:
-        return rows, "A click on a heading sorts; the best is in bold."
+        bold = "the best is" if found.single else "those on the front are"
+        marked = f"; {bold} in bold" if found.best else ""
+        return rows, f"{count(len(rows), 'trial')}. Click on a heading to sort{marked}."
     sign = -1.0 if found.maximised[0] else 1.0
     by_value = sorted(found.finished, key=lambda row: sign * row.value)[: _MOST // 2]
     keep = {row.number for row in (*by_value, *rows[-_MOST // 2 :], *found.best[: _MOST // 2])}
@@ -179,7 +181,7 @@ def _made(found: Findings) -> Html:
     if ended:
         rows.append(("last trial ended", _moment(max(ended))))
         busy = sum(row.seconds for row in found.rows if not math.isnan(row.seconds))
-        rows.append(("spent evaluating", duration(busy)))
+        rows.append(("time of all trials", duration(busy)))
     rows.append(("seed", "not recorded" if job.seed is None else str(job.seed)))
     rows.append(("written by", f"{_versions()}, Python {platform.python_version()}"))
     parts = [tag("h3", "How it was made"), scrolling(table(["", ""], rows), "How it was made")]

@@ -135,11 +135,11 @@ def _rivals(found: Findings, advice: Recommendation) -> Html:
          interval(*one.interval), *(_value(one.params.get(name, "")) for name in names)]
         for one in advice.candidates
     ]  # fmt: skip
-    head = ["trial", "best with", "average", "80 % interval", *map(shortened, names)]
+    head = ["trial", "chance to be best", "average", "80 % interval", *map(shortened, names)]
     text = (
-        f"The recommended setting is the best of those tried with a probability of "
-        f"{percent(advice.candidates[0].probability_best)}; the best of them is expected to be "
-        f"better by {number(advice.expected_loss, 2)}."
+        f"With a probability of {percent(advice.candidates[0].probability_best)}, the recommended "
+        f"setting is the best of those tried; the expected loss against the best of them is "
+        f"{number(advice.expected_loss, 2)}."
     )
     listed = scrolling(table(head, rows, class_="nowrap"), "The settings that may be best")
     return folded("Which other settings may be as good?", paragraphs(text), listed)
@@ -183,11 +183,12 @@ def _front(found: Findings) -> Html:
     ]  # fmt: skip
     more = f" The first {_FRONT} are listed." if len(found.best) > _FRONT else ""
     text = (
-        f"{count(len(found.best), 'trial')} of {len(found.finished)} on the front: no other is at "
-        f"least as good in every objective and better in one.{more}"
+        f"{count(len(found.best), 'trial')} of {len(found.finished)} on the front: for each of "
+        f"them, no other is at least as good in every objective and better in one.{more}"
     )
     listed = scrolling(table(head, rows, class_="nowrap"), "The front", tall=len(rows) > 12)
-    return join([tag("p", text), _front_figure(found, names), listed, over_trials.volume(found)])
+    drawn, heading = _front_figure(found, names), tag("h3", "The settings on the front")
+    return join([tag("p", text), drawn, heading, listed, over_trials.volume(found)])
 
 
 def _front_figure(found: Findings, names: Sequence[str]) -> Html:
@@ -206,7 +207,7 @@ def _front_figure(found: Findings, names: Sequence[str]) -> Html:
         plot.dots(best[:, 0], best[:, 1], "accent", tips, 7)
         return plot
 
-    caption = "Every trial, and in colour those on the front."
+    caption = "Every trial (dots); those on the front are in colour."
     if len(names) > 2:
         caption += f" The first two of {len(names)} objectives are drawn."
     described = f"{count(len(found.best), 'trial')} of {len(found.finished)} lie on the front."

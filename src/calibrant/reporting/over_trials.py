@@ -50,7 +50,7 @@ def progress(found: Findings) -> Html:
         f"The outcomes of {count(values.size, 'trial')} and the best so far, which goes from "
         f"{number(float(values[0]))} to {number(review.best_value)}."
     )
-    caption = f"Every outcome, and the best so far.{_beyond(values, y)}"
+    caption = f"Every outcome (dots), and the best so far (line).{_beyond(values, y)}"
     return figure(draw, described, caption)
 
 
@@ -74,7 +74,7 @@ def volume(found: Findings) -> Html:
     described = (
         f"The hypervolume goes from {number(float(front.hypervolume[0]))} to {number(most)}."
     )
-    caption = f"The volume that the front dominates, up to ({goal}), after each trial."
+    caption = f"The volume that the front dominates after each trial; reference point ({goal})."
     return figure(draw, described, caption)
 
 
@@ -112,7 +112,7 @@ def forecasts(found: Findings) -> Html:
             tag("span", class_="key"), " outcome inside, ",
             tag("span", class_="key out"), " outcome outside. The first trials, before there was "
             "a model, have no interval." + _beyond(review.outcomes, y)
-            + (" Grey bars wait for their outcome." if running else ""),
+            + (" Grey bars are of trials without an outcome yet." if running else ""),
         ]
     )  # fmt: skip
     return figure(draw, described, caption)
@@ -140,9 +140,11 @@ def _beyond(values: FloatArray, y: Axis) -> str:
     outside = int(((values < y.low) | (values > y.high)).sum())
     if not outside:
         return ""
+    verb = "is" if outside == 1 else "are"
     return (
-        f" {count(outside, 'outcome')} beyond the axis {'is' if outside == 1 else 'are'} drawn "
-        f"at its end (from {number(float(values.min()))} to {number(float(values.max()))})."
+        f" {count(outside, 'outcome')} outside the range of the axis {verb} "
+        f"drawn at its edge (all are from {number(float(values.min()))} to "
+        f"{number(float(values.max()))})."
     )
 
 

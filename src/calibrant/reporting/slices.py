@@ -54,8 +54,8 @@ def slices_figure(parts: Sequence[Slice]) -> Html:
     return tag("div", *drawings, class_="pair")
 
 
-def contour_figure(found: Contour) -> Html:
-    """Draw the forecast over two parameters."""
+def contour_figure(found: Contour, base: str = "the setting above") -> Html:
+    """Draw the forecast over two parameters, the others as in a setting."""
     axes = [_axis(scale) for scale in found.scales]
     value = found.middle.ravel()
     better = value if found.maximised else -value
@@ -77,8 +77,8 @@ def contour_figure(found: Contour) -> Html:
     ends = f"{number(float(value.min()))} to {number(float(value.max()))}"
     described = f"The forecast over {first} and {second}, from {ends}."
     caption = (
-        f"Median forecast from {ends}, the stronger the colour, the better; dots are trials, the "
-        "ring is the setting above. Other parameters are as in that setting."
+        f"Median forecast, from {ends}: the stronger the colour, the better. Dots are trials, and "
+        f"the ring marks {base}, from which the other parameters are taken."
     )
     return figure(draw, described, caption, (SQUARE_WIDE, SQUARE_NARROW))
 

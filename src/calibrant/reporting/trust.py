@@ -31,16 +31,16 @@ def _body(found: Findings) -> Html:
         return paragraphs(_none(found))
     sentence = verdict_html(found.verdict)
     raw = (
-        f"Each {percent(COVERAGE)} interval was stored before its evaluation. The model's own "
-        f"intervals, before calibration, held {percent(float(review.raw_held.mean()))} of the time."
+        f"Each {percent(COVERAGE)} interval was stored before the trial was evaluated. Before "
+        f"calibration, the model's own held {percent(float(review.raw_held.mean()))} of the time."
     )
     unbounded = int((np.isinf(review.low) | np.isinf(review.high)).sum())
     if unbounded:
-        raw += f" {unbounded} of the calibrated ones had no end on one side."
+        raw += f" {unbounded} of the calibrated ones were unbounded on one side."
     curve = reliability_figure({"model": review.raw_pits, "calibrated": review.pits})
     more = folded("Reliability at every level", curve)
     others = [str(kind) for kind in review.statements[1:]]
-    said = [folded("What else was said, and what came", paragraphs(*others))] if others else []
+    said = [folded("Did its other predictions come true?", paragraphs(*others))] if others else []
     return join([sentence, paragraphs(raw), over_trials.forecasts(found), more, *said])
 
 
@@ -53,8 +53,8 @@ def _each(front: FrontReview) -> Html:
         for one in front.objectives
     ]
     text = (
-        f"{percent(COVERAGE)} intervals of each objective: the model's forecasts, stored before "
-        "the evaluations and recalibrated by the outcomes known then."
+        f"The {percent(COVERAGE)} intervals of each objective: the model's forecasts, stored "
+        "before each evaluation and recalibrated by the outcomes known then."
     )
     return join([paragraphs(text), *said])
 
@@ -64,7 +64,7 @@ def _none(found: Findings) -> str:
         return "There is no outcome yet to compare a forecast with."
     return (
         "No trial has a forecast from before its evaluation: the first trials of a study have "
-        "none, nor do those of another sampler. What the model says now is below."
+        "none, nor do those of another sampler."
     )
 
 
@@ -99,7 +99,7 @@ def reliability_figure(pits: dict[str, np.ndarray]) -> Html:
 
     described = "Reliability: how often outcomes fell below each forecast quantile."
     caption = (
-        "On the diagonal, error bars are true. The grey band holds what chance does to "
-        f"{smallest} outcomes, 95 % of the time at each level."
+        "On the diagonal, the forecasts are calibrated. With calibrated forecasts of "
+        f"{smallest} outcomes, the curve is in the grey band 95 % of the time at each level."
     )
     return figure(draw, described, caption, (SQUARE_WIDE, SQUARE_NARROW))

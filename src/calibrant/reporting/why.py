@@ -20,7 +20,7 @@ _REASONS = 12  # different reasons of failures that are listed
 def section(found: Findings) -> Section:
     """Return the answer."""
     body = join([_model(found), _constraints(found), _failures(found)])
-    return Section("why", "Why?", body or paragraphs("Nothing has been learned yet."))
+    return Section("why", "Why?", body or paragraphs("There are too few outcomes for a model."))
 
 
 def _model(found: Findings) -> Html:
@@ -33,18 +33,19 @@ def _model(found: Findings) -> Html:
     shares = importance_of(belief, quantity)
     names = list(shares)
     of = "" if found.single else " of the first objective"
+    base = "the setting above" if found.single else f"trial {found.best[0].number}"
     parts = [
         tag("h3", "Which parameters matter?"),
         paragraphs(
-            f"The share of the variation{of} over the whole space that depends on each "
-            "parameter, alone or together with others, as the model sees it."
+            f"By the model: the share of the variation{of} over the whole space that is due to "
+            "each parameter, alone or together with others. The shares can add up to over 100 %."
         ),
         importance_figure(shares),
         tag("h3", "What if I change one?"),
         paragraphs(
-            f"The forecast{of} along each parameter, the others as in the setting above (ring): "
-            f"the line is the median, the band the calibrated {percent(COVERAGE)} interval of a "
-            "new evaluation."
+            f"The forecast{of} if one parameter of {base} is changed. The line is the median, the "
+            f"band the calibrated {percent(COVERAGE)} interval of a new evaluation, and the ring "
+            "marks that setting."
         ),
         slices_figure(slices_of(belief, quantity, x, names)),
     ]
@@ -52,7 +53,7 @@ def _model(found: Findings) -> Html:
     if len(exist) > 1:
         parts += [
             tag("h3", "What if I change two?"),
-            contour_figure(contour_of(belief, quantity, x, *exist[:2])),
+            contour_figure(contour_of(belief, quantity, x, *exist[:2]), base),
         ]
     return join(parts)
 
@@ -67,7 +68,7 @@ def _constraints(found: Findings) -> Html:
         met = sum(limit <= 0.0 for limit in limits)
         met_words = f"{met} of {len(limits)}, {percent(met / len(limits))}"
         rows.append((shortened(name), met_words, number(min(limits)), number(max(limits))))
-    head = ["constraint (met at 0 and below)", "met", "lowest", "highest"]
+    head = ["constraint (met at 0 or below)", "met", "lowest", "highest"]
     listed = scrolling(table(head, rows, class_="nowrap"), "Constraints")
     return join([tag("h3", "Constraints"), listed])
 
@@ -88,8 +89,8 @@ def _failures(found: Findings) -> Html:
         [
             tag("h3", "Failures"),
             paragraphs(
-                f"{count(len(failed), 'trial')} of {finished} failed. The search avoids places "
-                "where most evaluations fail."
+                f"{count(len(failed), 'trial')} of {finished} failed."
+                + (" The search avoids places where most evaluations fail." * bool(found.finished))
             ),
             listed,
             paragraphs(f"{more} other reasons are in the list of trials." if more > 0 else ""),

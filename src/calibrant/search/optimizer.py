@@ -51,22 +51,22 @@ class Optimizer:
 
     Args:
         dim: number of coordinates; or the axes, where some allow only listed values.
-        model: what forecasts outcomes; by default Gaussian processes with three kernels, used in
-            rotation.
-        recalibrator: what makes its forecasts true inside the acquisition; None: uncalibrated.
-        calibration_set: the outcomes it learns from: "leave-one-out", "time-series" or "online", or
-            a :class:`~calibrant.recalibration.CalibrationSet` for the details. By default
-            leave-one-out, for expected improvement with both signs (spread and no shift); a name
-            alone means with shift.
-        acquisition: what makes a point worth evaluating.
+        model: forecasts the outcomes; by default Gaussian processes with three kernels that take
+            turns.
+        recalibrator: corrects the model's forecasts inside the acquisition; None: uncalibrated.
+        calibration_set: the scores that the recalibrator learns from: "leave-one-out",
+            "time-series" or "online", or a :class:`~calibrant.recalibration.CalibrationSet` for the
+            details. The default is leave-one-out, for expected improvement without the signs of
+            scores, so that it learns spread but no shift; a name alone means with signs.
+        acquisition: the acquisition function, which says how much a point is worth evaluating.
         design: how the first points are spread: "latin", "sobol" or "random".
         n_startup_trials: how many outcomes there must be, points told unasked included, before the
             model chooses; by default 5. With 0 and nothing told, the first point is random.
         repeats: whether a point may be evaluated twice.
-        patience: after so many suggestions in a row without an improvement, forecasts are made
-            wider and wider; None: never.
-        such_that: tells of a point, (dim,), whether it may be tried; no other is suggested.
-        seed: of all random choices.
+        patience: after this many suggestions in a row without an improvement, forecasts are
+            gradually widened; None: never.
+        such_that: a function that returns whether a point, (dim,), may be tried.
+        seed: the seed of all random choices.
     """
 
     def __init__(

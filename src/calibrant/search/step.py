@@ -224,8 +224,8 @@ class Policy:
         if promised >= self.min_feasible - ROUNDING:
             return ()
         return (
-            f"As far as is known, all constraints are nowhere met with a probability of "
-            f"{percent(self.min_feasible)}: suggestions are where it is highest.",
+            f"So far, no setting is expected to meet all constraints with a probability of "
+            f"{percent(self.min_feasible)}: the most probable ones are suggested instead.",
         )
 
     def _circumstances(self, x: FloatArray, data: TrainingData, fits: Fits) -> Circumstances | None:

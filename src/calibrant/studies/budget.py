@@ -39,7 +39,7 @@ CostFunction = Callable[[dict[str, Any]], float]
 
 @dataclass(frozen=True)
 class Budget:
-    """What the trials of a study may cost in all: for a sampler, and as a callback that stops.
+    """The total that the trials of a study may cost: for a sampler, and as a callback that stops.
 
     >>> import optuna, calibrant
     >>> budget = calibrant.Budget(10.0)

@@ -93,10 +93,21 @@ class FrontReview:
 
 
 def review_front(study: Study, reference_point: Sequence[float] | None = None) -> FrontReview:
-    """Return how the front of a study with several objectives grew, and how its forecasts held.
+    """Return how the front of a study with several objectives grew, and how many intervals held.
+
+    >>> import optuna, calibrant
+    >>> def both(trial):
+    ...     x = trial.suggest_float("x", 0, 1)
+    ...     return x**2, (x - 1) ** 2
+    >>> sampler = calibrant.CalibratedSampler(seed=0)
+    >>> study = optuna.create_study(directions=["minimize", "minimize"], sampler=sampler)
+    >>> study.optimize(both, n_trials=8)
+    >>> found = calibrant.review_front(study)
+    >>> bool(found.hypervolume[-1] > found.hypervolume[0])
+    True
 
     Args:
-        study: with two objectives or more.
+        study: an Optuna study with two objectives or more, whichever sampler made it.
         reference_point: for each objective the worst value that is of any use, in the study's own
             units and directions; by default a tenth of the front's extent beyond its worst values.
     """

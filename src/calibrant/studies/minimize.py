@@ -80,38 +80,38 @@ def minimize(
             resumed, and other processes can work on it at the same time.
         study_name: the name of the study in the storage.
         n_jobs: the number of evaluations at the same time, in threads.
-        seed: of all random choices; a ``sampler`` of your own has its own seed.
+        seed: the seed of all random choices; a ``sampler`` of your own has its own seed.
         time_budget: seconds after which no new evaluation starts.
         direction: "minimize" or "maximize"; see also :func:`maximize`.
         sampler: a sampler to use instead of the default :class:`~calibrant.CalibratedSampler`,
             which is given the space in advance (``search_space``).
         progress: whether to show a progress bar, on a terminal.
-        stop: called with the study and each trial that has ended, and may call ``study.stop()``,
-            such as :class:`~calibrant.StopWhen`.
-        limits: by name, the most that a measurement may be (``{"memory": 8.0}``); the best trial
+        stop: a callback, such as :class:`~calibrant.StopWhen`: called with the study and each trial
+            that has ended, it may call ``study.stop()``.
+        limits: the upper limit of each measurement, by name (``{"memory": 8.0}``); the best trial
             is the best of those within all limits.
-        min_feasible: evaluate only settings that keep to all limits with this calibrated
-            probability or, where that is nowhere, where it is highest. Unless given, it is weighed
-            against what a setting may gain.
-        budget: what all evaluations may cost, those already in the study included: a number in the
-            unit of their costs, or a time that they may take, such as "2h". Improvement is then
-            weighed against cost, and nothing is started that is expected to cost a tenth more than
-            what is left.
-        cost: what a setting costs, where that is known beforehand: a function of the parameters as
-            a dict. Otherwise the objective returns it, and it is learned where it is high.
-        such_that: constraints between parameters that every setting keeps to: text such as
-            ``"a + b <= 1"`` or ``"a + b + c == 1"``, a function of a setting that returns True or
-            False, or a list of these.
+        min_feasible: try only settings that meet all limits with at least this calibrated
+            probability; if there are none, the most probable ones. By default the expected
+            improvement of a setting is multiplied by the probability.
+        budget: the total cost of all evaluations, those already in the study included: a number in
+            the unit of their costs, or a time, such as "2h". The search then maximises the expected
+            improvement per cost, and starts no evaluation whose expected cost is over a tenth more
+            than what is left.
+        cost: the cost of a setting, if it is known beforehand: a function of the parameters as a
+            dict. Otherwise the objective returns it, and the search learns where it is high.
+        such_that: constraints between parameters: text such as ``"a + b <= 1"`` or
+            ``"a + b + c == 1"``, a function of a setting that returns True or False, or a list of
+            these. All settings meet them.
         candidates: the only settings to try, as a table: a list of dicts, a dict of columns, a
             dict of dicts by name, or a data frame. Its columns are the parameters; ``space`` may
-            say on which range, or log scale, a column lies. The objective is given a row, with its
-            ``name``, and each at most once.
-        fixed: parameters that are given rather than chosen, such as ``{"batch": "A"}``; outcomes
-            for other values are learned from.
-        repeats: whether a setting may be evaluated more than once, as makes sense under noise.
+            give the range, or log scale, of a column. The objective gets one row, with its
+            ``name``. Each row is tried at most once.
+        fixed: parameters with a given value, such as ``{"batch": "A"}``; the model also learns from
+            outcomes for other values.
+        repeats: whether a setting may be evaluated more than once, for noisy objectives.
         earlier: studies of related problems (other data, other ranges, more or fewer parameters),
-            or :class:`~calibrant.Earlier` where parameters have other names now. They are trusted
-            as far as their forecasts of this problem hold.
+            or :class:`~calibrant.Earlier` if parameters have other names now. They count as far as
+            they predict the outcomes of this study.
     """
     if candidates is None:
         space = parse_space(space or {})

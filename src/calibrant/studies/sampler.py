@@ -70,46 +70,46 @@ class CalibratedSampler(BaseSampler):
     together with the model's raw forecast, so calibration survives a restart.
 
     Args:
-        model: what forecasts outcomes; by default Gaussian processes with three kernels, used in
-            rotation.
-        recalibrator: what makes its forecasts true inside the acquisition; None: uncalibrated.
-        calibration_set: the outcomes it learns from: "leave-one-out", "time-series" or "online", or
-            a :class:`~calibrant.recalibration.CalibrationSet` for the details. By default
-            leave-one-out, for expected improvement with both signs (spread and no shift); a name
-            alone means with shift.
-        acquisition: what makes a point worth evaluating.
-        n_startup_trials: how many trials must have finished before the model is asked, pruned ones
-            that have reported included; by default 5. With 0 it is asked after the first.
-        design: how they are spread: "latin", "sobol" or "random".
+        model: forecasts the outcomes; by default Gaussian processes with three kernels that take
+            turns.
+        recalibrator: corrects the model's forecasts inside the acquisition; None: uncalibrated.
+        calibration_set: the scores that the recalibrator learns from: "leave-one-out",
+            "time-series" or "online", or a :class:`~calibrant.recalibration.CalibrationSet` for the
+            details. The default is leave-one-out, for expected improvement without the signs of
+            scores, so that it learns spread but no shift; a name alone means with signs.
+        acquisition: the acquisition function, which says how much a point is worth evaluating.
+        n_startup_trials: how many trials must have finished before the model chooses, pruned ones
+            that have reported included; by default 5. With 0 it chooses from the second on.
+        design: how these first trials are spread: "latin", "sobol" or "random".
         repeats: whether a setting may be evaluated twice.
-        patience: after so many suggestions in a row without an improvement, forecasts are made
-            wider and wider; None: never.
-        min_feasible: suggestions are settings that meet all constraints with at least this
-            calibrated probability or, where there are none, those most likely to. By default the
-            probability is weighed against the improvement.
-        reference_point: of two to four objectives, for each the worst value that is of any use, in
-            the study's own units and directions. What is worse in any objective counts for nothing;
-            the search maximises the hypervolume up to there. By default it is inferred: half the
-            extent of the front so far beyond its worst values.
-        search_space: the parameters, where they are known beforehand, as distributions or as
+        patience: after this many suggestions in a row without an improvement, forecasts are
+            gradually widened; None: never.
+        min_feasible: suggest only settings that meet all constraints with at least this calibrated
+            probability; if there are none, the most probable ones. By default the expected
+            improvement is multiplied by the probability.
+        reference_point: with two to four objectives, the worst value of each that is of any use, in
+            the study's own units and directions. Outcomes that are worse in any objective count
+            for nothing: the search maximises the hypervolume up to this point. By default it lies
+            half the extent of the front beyond the front's worst values.
+        search_space: the parameters, if they are known beforehand, as distributions or as
             :func:`~calibrant.minimize` takes them; by default they are learned from the trials, and
             those that start before the first has ended are drawn at random. Ranges must be those
             that the objective asks for: a suggestion outside them is not used.
-        such_that: constraints between parameters that every suggestion keeps to, as text
+        such_that: constraints between parameters that every suggestion meets, as text
             (``"a + b <= 1"``) or functions of a setting; they need the ``search_space``.
-        candidates: the only settings to suggest, as a table (see :func:`~calibrant.minimize`); its
-            columns are the parameters, and the name of a trial's candidate is its user attribute
+        candidates: the only settings to suggest, as a table (see :func:`~calibrant.minimize`). Its
+            columns are the parameters. A trial has the name of its candidate as the user attribute
             ``candidate``.
-        fixed: parameters that are given rather than chosen (``{"batch": "A"}``): the model learns
-            across their values, and the best setting for the given ones is sought. Optuna's
+        fixed: parameters with a given value (``{"batch": "A"}``). The model learns from all their
+            values, and the search looks for the best setting with the given ones. Optuna's
             ``enqueue_trial`` and ``PartialFixedSampler`` do the same for what they fix.
-        seed: of all random choices. A search that is stopped and resumed goes on with the random
-            numbers that it would have drawn.
-        budget: of what trials cost, where they differ: improvement is then weighed against the
-            price. Give it as a callback too, to stop when it is spent.
+        seed: the seed of all random choices. A search that is stopped and resumed continues with
+            the random numbers that it would have drawn.
+        budget: the budget, if trials differ in cost: the search then maximises the expected
+            improvement per cost. Give it as a callback too, to stop when it is spent.
         earlier: studies of related problems (other data, other ranges, more or fewer parameters),
-            or :class:`~calibrant.Earlier` where parameters have other names now. Every other first
-            point is what they hold best, and the model learns how far their forecasts hold.
+            or :class:`~calibrant.Earlier` if parameters have other names now. They propose every
+            other first point, and the model learns how well they predict this study.
     """
 
     def __init__(

@@ -57,5 +57,5 @@ class Statements:
         judged = "as stated" if self.believable else "not as stated"
         return (
             f"Of {how_many}, promised with {said} on average, {true} {self.verb}: {judged} "
-            f"(by chance {low} to {high})."
+            f"({low} to {high} are expected)."
         )

@@ -37,7 +37,12 @@ _RACE = re.compile(r"already exists|duplicate key|UNIQUE constraint|concurrently
 
 
 class StorageLost(RuntimeError):
-    """The storage of a study was lost; ``study`` holds all its evaluations, in memory."""
+    """The error raised when the storage of a study is lost; ``study`` holds its evaluations.
+
+    Args:
+        message: what happened.
+        study: a copy in memory, with all evaluations.
+    """
 
     def __init__(self, message: str, study: Study) -> None:
         super().__init__(message)
@@ -50,7 +55,7 @@ def open_storage(
     heartbeat: int | None = None,
     patience: float | None = None,
 ) -> BaseStorage | None:
-    """Return the storage of a URL, one that outlives outages and workers that are killed.
+    """Return the storage of a URL, made to survive outages and killed workers.
 
     >>> from calibrant import open_storage
     >>> import optuna, calibrant
@@ -58,8 +63,8 @@ def open_storage(
     ...     storage=open_storage("sqlite:///:memory:"), sampler=calibrant.CalibratedSampler()
     ... )
 
-    Workers renew the heartbeats of their trials, and take over the trials of those that have died;
-    an operation that fails while the storage is away is tried again.
+    Workers renew the heartbeats of their trials, and take over the trials of dead workers. An
+    operation that fails because the storage cannot be reached is tried again.
 
     Args:
         storage: ``sqlite:///study.db``, ``postgresql://user@host/name`` or another database that
