@@ -105,3 +105,16 @@ def test_a_small_space_runs_out():
     study = calibrant.minimize(lambda p: p["n"], {"n": (1, 6)}, n_trials=6, seed=0)
     with pytest.raises(ValueError, match="have been tried"):
         calibrant.suggest(study)
+
+
+@pytest.mark.parametrize("fails", [float("nan"), 1e12], ids=["failed", "penalty"])
+def test_a_batch_keeps_away_from_where_evaluations_fail(fails):
+    """The objective falls towards a wall at x = 0.5, and gives nothing beyond it."""
+
+    def objective(params):
+        return fails if params["x"] > 0.5 else np.sin(5 * params["y"]) - 0.5 * params["x"]
+
+    sampler = calibrant.CalibratedSampler(search_space=SPACE, n_startup_trials=15, seed=0)
+    study = calibrant.minimize(objective, SPACE, n_trials=15, sampler=sampler)
+    proposals = calibrant.suggest(study, 4, seed=0)
+    assert all(p.params["x"] < 0.55 for p in proposals)

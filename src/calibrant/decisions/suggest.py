@@ -2,14 +2,16 @@
 
 A batch is chosen point by point: each is where the best of the batch so far is expected to be
 improved on most, over joint draws of what all candidates would give. A neighbour of a point already
-chosen rises and falls with it in every draw, so it adds next to nothing and is left alone.
+chosen rises and falls with it in every draw, so it adds next to nothing and is left alone. As in a
+search, a gain counts by the odds that constraints are met and that the evaluation finishes, and
+evaluations that failed or were pruned are imagined to have come out badly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +22,12 @@ from calibrant.core import validate
 from calibrant.core.cube import SMALL, Cube, keys
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import interval, percent
-from calibrant.decisions.belief import StudyBelief, believe
+from calibrant.decisions.belief import Quantity, StudyBelief, believe
 from calibrant.decisions.words import in_order, setting_text
+from calibrant.models.gp import FittedGP
 from calibrant.search.defaults import N_STARTUP_TRIALS
+from calibrant.search.odds import odds_of_finishing
+from calibrant.search.pending import kriging_believer
 from calibrant.studies.archive import Archive, running_points
 from calibrant.studies.candidates import as_candidates
 from calibrant.studies.domain import Domain, domain_of
@@ -170,25 +175,39 @@ def _batch(
     belief: StudyBelief, domain: Domain, running: FloatArray, n: int, rng: np.random.Generator
 ) -> tuple[Proposal, ...]:
     cube = domain.cube(belief.space, belief.space.to_internal(domain.fixed))
-    candidates, best = _candidates(belief, cube, running, rng)
+    believed = replace(belief, objectives=tuple(_imagined(belief, q) for q in belief.objectives))
+    candidates, best = _candidates(believed, cube, running, rng)
     if not len(candidates):
         raise ValueError(_ALL_TRIED)
     together = np.concatenate([candidates, best, running])
     feasible = _feasible(belief, candidates)
-    drawn = np.stack([q.draws(together, _DRAWS, rng) for q in belief.objectives], axis=-1)
+    odds = feasible * odds_of_finishing(belief.history, belief.cube, candidates)
+    drawn = np.stack([q.draws(together, _DRAWS, rng) for q in believed.objectives], axis=-1)
     m = len(candidates)
     free = np.ones(m, dtype=bool)
     chosen: list[int] = []
     for _ in range(min(n, m)):
         merit = _scalarised(drawn, belief, rng)
         reached = merit[:, [*chosen, *range(m, len(together))]].min(axis=1, keepdims=True)
-        gain = np.maximum(reached - merit[:, :m], 0.0).mean(axis=0) * feasible
+        gain = np.maximum(reached - merit[:, :m], 0.0).mean(axis=0) * odds
         allowed = free & _apart(cube, candidates, candidates[chosen])
         allowed = allowed if allowed.any() else free
         index = int(np.argmax(np.where(allowed, gain, -1.0)))
         free[index] = False
         chosen.append(index)
     return _proposals(belief, domain, cube, candidates[chosen], feasible[chosen])
+
+
+def _imagined(belief: StudyBelief, quantity: Quantity) -> Quantity:
+    """Return an objective with the outcomes that a search imagines where there are none."""
+    history = belief.history
+    if not len(history.without_outcome):
+        return quantity
+    processes = [
+        kriging_believer(process.model, process, history, quantity.X, quantity.y).fitted
+        for process in quantity.processes
+    ]
+    return replace(quantity, processes=tuple(cast("list[FittedGP]", processes)))
 
 
 def _candidates(
