@@ -714,3 +714,16 @@ def test_points_of_a_batch_keep_their_distance_however_many_there_are(seed):
     batch = np.array([list(study.ask(XY).params.values()) for _ in range(16)])
     apart = np.abs(batch[:, None] - batch).max(axis=2) + np.eye(16)
     assert (apart.min(axis=1) < 1e-4).sum() <= 5
+
+
+def test_the_best_value_outside_a_narrowed_range_is_not_to_be_beaten():
+    def objective(p):
+        bowl = 10 * ((p["x"] - 0.2) ** 2 + (p["y"] - 0.4) ** 2)
+        return bowl - 24 * max(0.0, p["x"] - 0.5)
+
+    storage = optuna.storages.InMemoryStorage()
+    space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+    assert calibrant.minimize(objective, space, 12, storage=storage, seed=1).best_value < -3
+    space["x"] = (0.0, 0.5)
+    study = calibrant.minimize(objective, space, 27, storage=storage, seed=2)
+    assert min(trial.value for trial in study.trials[12:]) < 0.01

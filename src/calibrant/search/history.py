@@ -11,6 +11,8 @@ from calibrant.core import penalties
 from calibrant.core.typing import FloatArray
 from calibrant.recalibration.score_log import ScoreLog
 
+_ROUNDING = 1e-9  # of a coordinate, at the end of its range
+
 
 @dataclass(frozen=True)
 class History:
@@ -76,6 +78,11 @@ class History:
         return np.asarray(((self.constraints <= 0.0) | np.isnan(self.constraints)).all(axis=1))
 
     @property
+    def inside(self) -> NDArray[np.bool_]:
+        """Which outcomes are of points within the ranges that parameters have now."""
+        return np.asarray(((self.X >= -_ROUNDING) & (self.X <= 1.0 + _ROUNDING)).all(axis=1))
+
+    @property
     def merit(self) -> FloatArray:
         """What is lower the better: violation of constraints, then mean rank of objectives."""
         violation = np.clip(np.nan_to_num(self.constraints), 0.0, 1e9).sum(axis=1)
@@ -87,9 +94,10 @@ class History:
     def stagnation(self) -> int:
         """How many outcomes since the best one, of a single objective, the model had suggested.
 
-        Others, of an initial design or of another search, are not the model's doing.
+        Others, of an initial design or of another search, are not the model's doing; what is
+        outside the ranges that parameters have now is out of its reach.
         """
-        feasible = np.flatnonzero(self.feasible)
+        feasible = np.flatnonzero(self.feasible & self.inside)
         if not feasible.size:
             return 0
         best = feasible[self.Y[feasible, 0].argmin()]
