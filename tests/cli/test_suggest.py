@@ -116,3 +116,12 @@ def test_scales_and_integers(folder):
     wrong = suggest("-n", "9", params=[*params[:2], "-p", "dose=1,2,5", "-p", "dry=yes,no"])
     assert wrong.exit_code == 1
     assert "line 3: `dose` must be one of 1, 2, 5" in " ".join(wrong.output.split())
+
+
+def test_a_parameter_with_one_value_is_written_and_read_back(folder):
+    params = ["-p", "temp=20.0..80", "-p", "solvent=water", "-p", "stirred=3..3"]
+    assert suggest("-n", "2", params=params).exit_code == 0
+    assert [(row["solvent"], row["stirred"]) for row in rows()] == [("water", "3")] * 2
+    fill(lambda row: "1.5")
+    found = suggest("-n", "2", params=params)
+    assert found.exit_code == 0, found.output

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
+from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from scipy.special import ndtri, softmax
 
@@ -256,12 +257,17 @@ class StudyBelief:
         return self.space.row(existing)
 
 
-def believe(study: Study, structure: Structure | None = None) -> StudyBelief:
+def believe(
+    study: Study,
+    structure: Structure | None = None,
+    declared: Mapping[str, BaseDistribution] | None = None,
+) -> StudyBelief:
     """Return what the finished trials of a study make one believe.
 
     Args:
         study: an Optuna study, of any sampler.
         structure: what is known of its parameters beyond their values, if not what is kept with it.
+        declared: parameters whose ranges are known now, whichever they had in trials.
 
     Raises:
         ValueError: where no trial has finished with a finite value, or there is nothing to choose.
@@ -272,7 +278,7 @@ def believe(study: Study, structure: Structure | None = None) -> StudyBelief:
         raise ValueError(
             "No trial of the study has finished with a finite value: evaluate a few settings first."
         )
-    if not (distributions := archive.search_space()):
+    if not (distributions := archive.search_space(declared)):
         raise ValueError("The study has no parameter with more than one value: nothing to choose.")
     space = archive.space(distributions)
     history = archive.history(space, flip.size, [])

@@ -32,7 +32,7 @@ from calibrant.studies.archive import Archive, running_points
 from calibrant.studies.candidates import as_candidates
 from calibrant.studies.domain import Domain, domain_of
 from calibrant.studies.shown import COVERAGE
-from calibrant.studies.space import Internal, Space, searchable
+from calibrant.studies.space import Internal, Space
 from calibrant.studies.space_text import parse_space
 from calibrant.studies.structure import Parameters
 
@@ -115,7 +115,7 @@ def suggest(
         declared = Parameters(listed.distributions, listed.structure)
     archive = Archive(declared=declared.structure)
     archive.update(study)
-    distributions = archive.search_space(searchable(declared))
+    distributions = archive.search_space(declared)
     if not distributions:
         raise ValueError(
             "A suggestion needs parameters to choose, but none is known: pass `space`, or evaluate "
@@ -129,7 +129,7 @@ def suggest(
         seen = [record.params for record in archive.records.values()]
         seen += [params for _, params in running]
         return _first(archive.space(distributions), domain, seen, n, rng, list(space or ()))
-    belief = believe(study, declared.structure)
+    belief = believe(study, declared.structure, declared)
     rows = [belief.space.row(params) for _, params in running]
     return _batch(belief, domain, np.array(rows).reshape(-1, belief.cube.dim), n, rng)
 
@@ -164,6 +164,7 @@ def _proposal(
 ) -> Proposal:
     """Return a point as a proposal: of a candidate, its row and name."""
     setting = {**domain.fixed, **space.external(domain.internal(space, x))}
+    setting |= domain.settled(space, setting)
     name = domain.name(space, x)
     if domain.candidates is not None and name is not None:
         setting = domain.candidates.row(domain.candidates.names.index(name))
@@ -220,7 +221,7 @@ def _candidates(
     """
     history = belief.history
     order, same = np.argsort(history.merit, kind="stable"), _in_context(cube, history.X)
-    best = history.X[(order[same[order]] if same.any() else order)[:_BEST]]
+    best = history.X[(order[same[order]] if same.any() else order)[:_BEST]].clip(0.0, 1.0)
     best[:, list(cube.given)] = [cube.axes[column].values[0] for column in cube.given]
     if cube.countable:
         points = cube.every_point()
@@ -244,10 +245,11 @@ def _candidates(
 
 
 def _in_context(cube: Cube, X: FloatArray) -> NDArray[np.bool_]:
-    """Return which points have the values that are given."""
+    """Return which points have the values that are given, and keep to the ranges of now."""
     given = list(cube.given)
     here = [cube.axes[column].values[0] for column in given]
-    return np.asarray(np.all(np.abs(X[:, given] - here) < 1e-9, axis=1))
+    same = np.all(np.abs(X[:, given] - here) < 1e-9, axis=1)
+    return np.asarray(same & (np.abs(X - 0.5) <= 0.5 + 1e-9).all(axis=1))
 
 
 def _promising(
@@ -303,8 +305,9 @@ def _proposals(
     quantity, history = belief.objectives[0], belief.history
     forecast = quantity.outcome(X)
     ends = quantity.sign * np.array(forecast.interval(COVERAGE))
-    reached = history.Y[history.feasible & _in_context(cube, history.X), 0]
-    improves: list[float | None] = [None if cube.given else 1.0] * len(X)
+    there = _in_context(cube, history.X)
+    reached = history.Y[history.feasible & there, 0]
+    improves: list[float | None] = [1.0 if there.any() and not cube.given else None] * len(X)
     if reached.size:
         improves = np.asarray(forecast.cdf(float(reached.min()))).tolist()
     return tuple(
