@@ -16,7 +16,7 @@ from calibrant.studies.candidates import NAME, Candidates, as_candidates
 from calibrant.studies.earlier import Earlier
 from calibrant.studies.loading import load_study
 from calibrant.studies.optuna_private import contains
-from calibrant.studies.space_text import describe
+from calibrant.studies.space_text import describe, parse_parameter
 from calibrant.studies.storage import hidden
 
 
@@ -41,6 +41,21 @@ def read_candidates(
     if names in columns:
         columns[names] = [row[names].strip() for row in table.rows]
     return as_candidates(columns, space, names)
+
+
+def parse_parameters(texts: Sequence[str]) -> dict[str, Any]:
+    """Return parameters written as ``name=values``, by name, as :func:`parse_space` takes them.
+
+    Raises:
+        ValueError: for other text, and for a name that is given twice.
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, values = parse_parameter(text)
+        if name in found:
+            raise ValueError(f"The parameter `{name}` is given twice.")
+        found[name] = values
+    return found
 
 
 def parse_fixed(

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from optuna.study import Study
@@ -17,6 +17,7 @@ from calibrant.bridges.dashboard import publisher, serving
 from calibrant.cli.closing import print_next, print_result
 from calibrant.cli.inputs import (
     parse_fixed,
+    parse_parameters,
     parse_renamed,
     read_candidates,
     read_earlier,
@@ -46,7 +47,7 @@ from calibrant.studies.minimize import (
 from calibrant.studies.program import Command, CommandFailed
 from calibrant.studies.runner import Listener, both, evaluated
 from calibrant.studies.sharing import Plan, announce
-from calibrant.studies.space_text import describe_all, parse_parameter, parse_space
+from calibrant.studies.space_text import describe_all, parse_space
 from calibrant.studies.storage import StorageLost, hidden
 from calibrant.studies.structure import Parameters
 
@@ -219,7 +220,7 @@ def tune(
             raise ValueError("--min-feasible is about limits: give these too, as --limit memory=8.")
         with warnings.catch_warnings(record=True) as doubts:
             warnings.simplefilter("always")
-            ranges = dict(_parse_parameters(param or []))
+            ranges = parse_parameters(param or [])
             listed = None if candidates is None else read_candidates(candidates, names, ranges)
         if listed is None and not ranges:
             raise ValueError("There is nothing to tune: give parameters (-p) or --candidates.")
@@ -413,16 +414,6 @@ def _print_space(space: Parameters, listed: Candidates | None = None) -> None:
         return
     for name, words in describe_all(space).items():
         say(f"  {name}: {words}")
-
-
-def _parse_parameters(texts: list[str]) -> Iterator[tuple[str, Any]]:
-    seen: set[str] = set()
-    for text in texts:
-        name, values = parse_parameter(text)
-        if name in seen:
-            raise ValueError(f"The parameter `{name}` is given twice.")
-        seen.add(name)
-        yield name, values
 
 
 def finish(study: Study, report: Path | None, title: str, stop: StopWhen | None = None) -> None:
