@@ -246,3 +246,16 @@ def test_mistakes_are_explained():
         calibrant.recommend(study, min_feasible=0.9)
     with pytest.raises(ValueError, match="0 < min_feasible < 1"):
         calibrant.recommend(study, min_feasible=1.5)
+
+
+def test_what_did_not_report_a_constraint_is_judged_by_what_is_believed_of_it():
+    """The best values are of settings that surely break it, and that did not say so."""
+    points = np.linspace(0.0, 1.0, 21)
+    limits = [{"memory": x - 0.52} if row % 2 else {} for row, x in enumerate(points)]
+    study = study_of(points, -points, constraints=limits)
+    found = calibrant.recommend(study)
+    assert found.params["x"] == pytest.approx(0.5)
+    assert found.candidates[0].feasible > 0.5
+    (proposal,) = calibrant.suggest(study, seed=0)
+    assert 0.45 < proposal.params["x"] < 0.6
+    assert proposal.improves > 0.2  # than -0.5, and not than -1

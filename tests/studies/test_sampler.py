@@ -727,3 +727,22 @@ def test_the_best_value_outside_a_narrowed_range_is_not_to_be_beaten():
     space["x"] = (0.0, 0.5)
     study = calibrant.minimize(objective, space, 27, storage=storage, seed=2)
     assert min(trial.value for trial in study.trials[12:]) < 0.01
+
+
+def test_outcomes_from_before_a_constraint_was_reported_are_no_rivals_where_it_is_broken():
+    """Without the constraint the best is 0, at the corner that it forbids; with it, 0.5."""
+
+    def broken(x, y):
+        return 1.0 - 2.0 * x + 0.5 * np.sin(6.0 * y)
+
+    def objective(trial, reports):
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        if reports:
+            trial.set_constraint("limit", broken(x, y))
+        return x + y
+
+    study = a_study(CalibratedSampler(seed=1))
+    study.optimize(lambda trial: objective(trial, False), n_trials=12)
+    study.optimize(lambda trial: objective(trial, True), n_trials=20)
+    met = [t.value for t in study.trials if broken(t.params["x"], t.params["y"]) <= 1e-9]
+    assert min(met) < 0.52

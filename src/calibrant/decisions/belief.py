@@ -193,7 +193,8 @@ class StudyBelief:
 
     Args:
         space: its parameters as a cube.
-        history: its trials that count, as points of the cube, minimised; penalties are failures.
+        history: its trials that count, as points of the cube, minimised; penalties are failures,
+            and constraints that a trial did not report are the medians of what is believed of them.
         numbers: of the trials whose outcomes the history holds, in its order.
         objectives: one per direction of the study.
         constraints: one per constraint that evaluations reported, by name.
@@ -293,16 +294,17 @@ def believe(
         _quantity(f"value {i}" if several else "value", float(sign), processes, *target, stds)
         for i, (sign, target, stds) in enumerate(zip(flip, data.objectives, data.stds, strict=True))
     )
-    said = [n for n, column in zip(names, history.constraints.T, strict=True) if _any(column)]
+    said = [names[column] for column in history.reported]
     constraints = tuple(
         _quantity(name, 1.0, processes, *target)
         for name, target in zip(said, data.constraints, strict=True)
     )
+    limits = {i: limit.outcome for i, limit in zip(history.reported, constraints, strict=True)}
     counted = numbers[~history.penalties]
     settled = archive.parameters() - distributions.keys()
     return StudyBelief(
         space,
-        history.without_penalties(),
+        history.without_penalties().believed(limits),
         tuple(counted.tolist()),
         objectives,
         constraints,
@@ -369,7 +371,3 @@ def _pooled(pools: Sequence[FloatArray]) -> Quantiles:
     # A rounding error apart, where all of a point are the same.
     unit = np.maximum(np.abs(draws).max(axis=1, keepdims=True), 1e-290)
     return Quantiles.from_samples(draws + 1e-14 * unit * np.linspace(-1.0, 1.0, draws.shape[1]))
-
-
-def _any(column: FloatArray) -> bool:
-    return bool((~np.isnan(column)).any())

@@ -67,7 +67,8 @@ def recommend(
     Args:
         study: an Optuna study with finished trials, of any sampler.
         min_feasible: only settings that meet all constraints with this probability; unless given,
-            those whose evaluations did meet them.
+            those whose evaluations did meet them or, where these did not report one, are more
+            likely to than not.
         noisy: whether evaluating a setting twice can give two values. Unless told, the study's
             user attribute ``calibrant:noisy`` says so; without one, it is judged from the trials.
 

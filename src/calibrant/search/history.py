@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from calibrant.core import penalties
 from calibrant.core.typing import FloatArray
+from calibrant.forecasts.base import Forecast
 from calibrant.recalibration.score_log import ScoreLog
 
 _ROUNDING = 1e-9  # of a coordinate, at the end of its range
@@ -122,6 +124,26 @@ class History:
             return self
         failed = np.concatenate([self.failed, self.X[bad]])
         return replace(self.rows(np.flatnonzero(~bad)), failed=failed)
+
+    @property
+    def reported(self) -> list[int]:
+        """The columns of constraints that any evaluation has reported."""
+        return [int(i) for i in np.flatnonzero((~np.isnan(self.constraints)).any(axis=0))]
+
+    def believed(self, limits: Mapping[int, Callable[[FloatArray], Forecast]]) -> History:
+        """Return the history with the medians of constraints that an evaluation did not report.
+
+        Args:
+            limits: of some columns, what forecasts the constraint at points.
+        """
+        if not np.isnan(self.constraints).any():
+            return self
+        constraints = self.constraints.copy()
+        for column, forecast in limits.items():
+            unsaid = np.isnan(constraints[:, column])
+            if unsaid.any():
+                constraints[unsaid, column] = forecast(self.X[unsaid]).quantile(0.5)
+        return replace(self, constraints=constraints)
 
     def rows(self, rows: NDArray[np.intp]) -> History:
         """Return the history with some of the outcomes only."""
