@@ -158,6 +158,10 @@ def _basis(
             why = "Chosen by what the model expects, as evaluations are said to be noisy."
             return "posterior", False, why
         return "observation", True, f"{told}evaluations are said to have no noise."
+    if np.ptp(belief.history.Y[:, 0] / 2.0) == 0.0:  # there is no scale to tell noise by
+        if belief.history.Y.size == 1:
+            return "observation", True, "It is the only evaluation: nothing is known of noise."
+        return "observation", True, "All evaluations have given the same value."
     again = [belief.history.Y[group, 0] for group in settings.rows if group.size > 1]
     if again and all(np.ptp(values / 2.0) == 0.0 for values in again):
         return "observation", True, f"{told}evaluating a setting again has given the same value."
