@@ -116,3 +116,47 @@ def test_scales_and_integers(folder):
     wrong = suggest("-n", "9", params=[*params[:2], "-p", "dose=1,2,5", "-p", "dry=yes,no"])
     assert wrong.exit_code == 1
     assert "line 3: `dose` must be one of 1, 2, 5" in " ".join(wrong.output.split())
+
+
+def test_a_parameter_with_one_value_is_written_and_read_back(folder):
+    params = ["-p", "temp=20.0..80", "-p", "solvent=water", "-p", "stirred=3..3"]
+    assert suggest("-n", "2", params=params).exit_code == 0
+    assert [(row["solvent"], row["stirred"]) for row in rows()] == [("water", "3")] * 2
+    fill(lambda row: "1.5")
+    found = suggest("-n", "2", params=params)
+    assert found.exit_code == 0, found.output
+
+
+@pytest.mark.parametrize(
+    "param", ["temp=1000.0..1000.01", "temp=0.0..0.123456", "temp=1000.0..1001:0.0001"]
+)
+def test_a_number_in_the_table_is_the_one_that_was_meant(folder, param):
+    """Its range may be narrow, and end between two short numbers."""
+    assert suggest("-n", "6", "--seed", "0", params=["-p", param]).exit_code == 0
+    fill(lambda row: str(-float(row["temp"])))  # the best is at the upper end
+    found = suggest("-n", "6", "--seed", "0", params=["-p", param])
+    assert found.exit_code == 0, found.output
+    found = suggest("-n", "7", "--seed", "0", params=["-p", param])
+    assert found.exit_code == 0, found.output  # what was written can be read
+    assert len({row["temp"] for row in rows()}) == 13
+
+
+@pytest.mark.parametrize(
+    ("params", "complaint"),
+    [
+        (["-p", "value=0.0..1"], "column of the outcome"),
+        (["-p", "low80=0.0..1"], "column of forecasts"),
+        (["-p", "x=0.0..1", "-p", "x=0.0..2"], "given twice"),
+    ],
+)
+def test_parameters_that_would_spoil_the_table_are_refused(folder, params, complaint):
+    found = suggest(params=params)
+    assert found.exit_code == 1
+    assert complaint in found.output
+    assert not (folder / "data.csv").exists()
+
+
+def test_a_parameter_may_have_the_name_of_the_notes(folder):
+    for count in "12":
+        found = suggest("-n", count, params=["-p", "note=0.0..1"])
+        assert found.exit_code == 0, found.output

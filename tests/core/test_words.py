@@ -52,3 +52,7 @@ def test_a_duration_has_at_most_two_units(seconds):
 @given(st.text(max_size=300), st.integers(3, 80))
 def test_a_shortened_text_is_short(text, most):
     assert len(words.shortened(text, most)) <= most
+
+
+def test_there_is_no_minus_zero():
+    assert words.number(-0.0) == "0"

@@ -246,3 +246,34 @@ def test_mistakes_are_explained():
         calibrant.recommend(study, min_feasible=0.9)
     with pytest.raises(ValueError, match="0 < min_feasible < 1"):
         calibrant.recommend(study, min_feasible=1.5)
+
+
+def test_what_did_not_report_a_constraint_is_judged_by_what_is_believed_of_it():
+    """The best values are of settings that surely break it, and that did not say so."""
+    points = np.linspace(0.0, 1.0, 21)
+    limits = [{"memory": x - 0.52} if row % 2 else {} for row, x in enumerate(points)]
+    study = study_of(points, -points, constraints=limits)
+    found = calibrant.recommend(study)
+    assert found.params["x"] == pytest.approx(0.5)
+    assert found.candidates[0].feasible > 0.5
+    (proposal,) = calibrant.suggest(study, seed=0)
+    assert 0.45 < proposal.params["x"] < 0.6
+    assert proposal.improves > 0.2  # than -0.5, and not than -1
+
+
+@pytest.mark.parametrize("value", [3.0, 0.0, -1e300, 5e-324])
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_where_all_values_are_the_same_there_is_no_noise(value, direction):
+    study = study_of(np.linspace(0.0, 1.0, 9), [value] * 9, [direction])
+    found = calibrant.recommend(study)
+    assert (found.value, found.interval, found.noise) == (value, (value, value), 0.0)
+    assert found.reason == "All evaluations have given the same value."
+    assert "-0." not in str(found) or value < 0.0
+
+
+def test_one_evaluation_says_nothing_of_noise_nor_of_other_settings():
+    study = study_of([0.2], [1.5])
+    found = calibrant.recommend(study)
+    assert str(found).startswith("Use x=0.2. It gives 1.5.\nIt is the only evaluation")
+    with pytest.raises(ValueError, match="needs two finished trials"):
+        calibrant.forecast(study, {"x": 0.7})

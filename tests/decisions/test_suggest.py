@@ -105,3 +105,42 @@ def test_a_small_space_runs_out():
     study = calibrant.minimize(lambda p: p["n"], {"n": (1, 6)}, n_trials=6, seed=0)
     with pytest.raises(ValueError, match="have been tried"):
         calibrant.suggest(study)
+
+
+@pytest.mark.parametrize("fails", [float("nan"), 1e12], ids=["failed", "penalty"])
+def test_a_batch_keeps_away_from_where_evaluations_fail(fails):
+    """The objective falls towards a wall at x = 0.5, and gives nothing beyond it."""
+
+    def objective(params):
+        return fails if params["x"] > 0.5 else np.sin(5 * params["y"]) - 0.5 * params["x"]
+
+    sampler = calibrant.CalibratedSampler(search_space=SPACE, n_startup_trials=15, seed=0)
+    study = calibrant.minimize(objective, SPACE, n_trials=15, sampler=sampler)
+    proposals = calibrant.suggest(study, 4, seed=0)
+    assert all(p.params["x"] < 0.55 for p in proposals)
+
+
+@pytest.mark.parametrize("known", [3, 12])
+@pytest.mark.parametrize(
+    ("space", "low", "high"),
+    [
+        ({"x": (0.0, 0.3), "y": (0.0, 1.0)}, 0.0, 0.3),
+        ({"x": (0.5, 3.0), "y": (0.0, 1.0)}, 0.5, 3.0),
+        ({"x": (0.5, 0.5), "y": (0.0, 1.0), "solo": ["a"], "new": (5.0, 6.0)}, 0.5, 0.5),
+    ],
+    ids=["narrower", "wider", "settled, and a new one"],
+)
+def test_the_space_that_is_given_counts_however_much_is_known(known, space, low, high):
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(
+        lambda t: (t.suggest_float("x", 0, 1) - 0.4) ** 2 + t.suggest_float("y", 0, 1), known
+    )
+    proposals = calibrant.suggest(study, 3, space=space, seed=0)
+    assert all(p.params.keys() == space.keys() for p in proposals)
+    assert all(low <= p.params["x"] <= high for p in proposals)
+
+
+def test_a_parameter_with_one_value_is_part_of_a_setting_where_it_exists():
+    space = {"kind": ["a", "b"], "depth": calibrant.when((3, 3), kind="a"), "x": (0.0, 1.0)}
+    proposals = calibrant.suggest(optuna.create_study(), 8, space=space, seed=0)
+    assert {(p.params["kind"], p.params.get("depth")) for p in proposals} == {("a", 3), ("b", None)}

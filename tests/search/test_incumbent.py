@@ -1,15 +1,20 @@
 """The value to beat: certain without noise, drawn with it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from calibrant.acquisition import ExpectedImprovement, ProbabilityOfImprovement
 from calibrant.acquisition.base import Belief, DrawnBest
 from calibrant.core.cube import Cube
+from calibrant.core.rule import Rule
 from calibrant.forecasts.normal import STANDARD_NORMAL, Normal
 from calibrant.models import BaggedProcesses, GaussianProcess, Matern52
 from calibrant.models.draws import Draws
-from calibrant.search.incumbent import Reached, drawn_best
+from calibrant.search.history import History
+from calibrant.search.incumbent import Reached, drawn_best, to_beat
+from calibrant.search.pending import Imagined
 
 RNG = np.random.default_rng(8)
 CUBE = Cube.continuous(2)
@@ -75,3 +80,26 @@ def test_its_gradient_is_the_derivative(acquisition, residual):
         moved[i, j] = 1e-6
         slope = (criterion(points + moved)[0][i] - criterion(points - moved)[0][i]) / 2e-6
         assert gradient[i, j] == pytest.approx(slope, rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize("how", ["range", "rule"])
+def test_what_may_not_be_tried_any_more_is_not_to_be_beaten(how):
+    """Of points outside a range that was narrowed, or against a rule, which came later."""
+    best = int(Y.argmin())
+    points, cube = X.copy(), CUBE
+    if how == "range":
+        points[best, 0] = 1.5
+    else:
+        far = X[best, 0]
+        cube = replace(CUBE, rule=Rule(lambda rows: rows[:, 0] != far))
+    fitted = GaussianProcess(Matern52(), "standardise", noise=0.0).fit(points, Y)
+    history = replace(
+        History.empty(2), X=points, Y=Y[:, None], constraints=np.empty((10, 0)),
+        was_forecast=np.ones(10, dtype=bool),
+    )  # fmt: skip
+    reached = to_beat([Imagined(fitted, fitted.means())], history, cube)
+    others = np.delete(np.arange(10), best)
+    np.testing.assert_array_equal(reached.points, points[others])
+    none = replace(cube, rule=Rule(lambda rows: np.zeros(len(rows), dtype=bool)))
+    moved = to_beat([Imagined(fitted, fitted.means())], history, none)  # as they would be here
+    np.testing.assert_array_equal(moved.points, np.clip(points, 0.0, 1.0))

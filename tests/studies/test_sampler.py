@@ -706,3 +706,35 @@ def test_points_of_a_batch_keep_their_distance_however_many_there_are(seed):
     batch = np.array([list(study.ask(XY).params.values()) for _ in range(16)])
     apart = np.abs(batch[:, None] - batch).max(axis=2) + np.eye(16)
     assert (apart.min(axis=1) < 1e-4).sum() <= 5
+
+
+def test_the_best_value_outside_a_narrowed_range_is_not_to_be_beaten():
+    def objective(p):
+        bowl = 10 * ((p["x"] - 0.2) ** 2 + (p["y"] - 0.4) ** 2)
+        return bowl - 24 * max(0.0, p["x"] - 0.5)
+
+    storage = optuna.storages.InMemoryStorage()
+    space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+    assert calibrant.minimize(objective, space, 12, storage=storage, seed=1).best_value < -3
+    space["x"] = (0.0, 0.5)
+    study = calibrant.minimize(objective, space, 27, storage=storage, seed=2)
+    assert min(trial.value for trial in study.trials[12:]) < 0.01
+
+
+def test_outcomes_from_before_a_constraint_was_reported_are_no_rivals_where_it_is_broken():
+    """Without the constraint the best is 0, at the corner that it forbids; with it, 0.5."""
+
+    def broken(x, y):
+        return 1.0 - 2.0 * x + 0.5 * np.sin(6.0 * y)
+
+    def objective(trial, reports):
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        if reports:
+            trial.set_constraint("limit", broken(x, y))
+        return x + y
+
+    study = a_study(CalibratedSampler(seed=1))
+    study.optimize(lambda trial: objective(trial, False), n_trials=12)
+    study.optimize(lambda trial: objective(trial, True), n_trials=20)
+    met = [t.value for t in study.trials if broken(t.params["x"], t.params["y"]) <= 1e-9]
+    assert min(met) < 0.52

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Annotated, Any
 
 import optuna
 import typer
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.cli.inputs import cell as cell_value
-from calibrant.cli.inputs import parse_fixed, read_candidates
+from calibrant.cli.inputs import parse_fixed, parse_parameters, read_candidates
 from calibrant.cli.options import Maximize, Names, Seed
 from calibrant.cli.tables import Table, read_table, write_table
 from calibrant.cli.terminal import check_writable, console, fail, say
@@ -28,11 +28,13 @@ from calibrant.evaluation.verdict import verdict
 from calibrant.studies.candidates import NAME, Candidates
 from calibrant.studies.domain import Domain, domain_of
 from calibrant.studies.measured import STD
+from calibrant.studies.optuna_private import contains
 from calibrant.studies.runner import quiet_optuna
 from calibrant.studies.shown import COVERAGE
-from calibrant.studies.space_text import describe, parse_parameter, parse_space
+from calibrant.studies.space_text import describe, parse_space
 
 LOW, HIGH = "low80", "high80"  # the columns of forecasts
+_NEAR = 1e-4  # of its range: a number in a table is no further from the one that was meant
 _PLUS_MINUS = re.compile(r"(.+?)\s*(?:±|\+/?-)\s*(.+)")
 _DIGITS = (5, 8, 12, 17)  # of numbers in a table: the fewest with which constraints still hold
 _FAILED = {"failed", "fail", "error", "x"}  # how a person writes that there is no outcome
@@ -87,9 +89,7 @@ def suggest(
         check_writable(data)
         with warnings.catch_warnings(record=True) as doubts:
             warnings.simplefilter("always")
-            ranges = (
-                parse_space(given) if (given := dict(map(parse_parameter, param or []))) else {}
-            )
+            ranges = parse_space(given) if (given := parse_parameters(param or [])) else {}
             listed = None if candidates is None else read_candidates(candidates, names, ranges)
         for doubt in doubts:
             say(f"Note: {doubt.message}", "yellow")
@@ -99,7 +99,8 @@ def suggest(
         domain = domain_of(space, such_that, listed, parse_fixed(fix or [], space))
         conditional = domain.structure.conditions.keys()
         columns = [*space] if listed is None else [NAME, *listed.columns]
-        table = read_table(data) if data.exists() else Table([*columns, value, LOW, HIGH, "note"])
+        _check_names(columns, value)
+        table = read_table(data) if data.exists() else _new_table(columns, value)
         if std is None and "std" in table.header and "std" not in space:
             std = "std"
         study = study_of(table, space, value, maximize, str(data), std, listed, conditional)
@@ -125,6 +126,22 @@ def suggest(
         _print_proposals(proposals, data, value)
     except (ValueError, TypeError, OSError) as error:
         fail(str(error))
+
+
+def _check_names(columns: Sequence[str], value: str) -> None:
+    """Raise where a parameter would share its column with something else."""
+    if value in columns:
+        raise ValueError(
+            f"`{value}` is the column of the outcome and of a parameter, or of candidates; rename "
+            "that, or give another column of the outcome, as --value yield."
+        )
+    for name in (LOW, HIGH):
+        if name in columns:
+            raise ValueError(f"`{name}` is a column of forecasts; give the parameter another name.")
+
+
+def _new_table(columns: Sequence[str], value: str) -> Table:
+    return Table(list(dict.fromkeys([*columns, value, LOW, HIGH, "note"])))
 
 
 def study_of(
@@ -245,19 +262,35 @@ def _of_candidate(name: str, candidates: Candidates, where: str) -> dict[str, An
 
 
 def _rounded(table: Table, setting: Mapping[str, Any], domain: Domain) -> dict[str, str]:
-    """Return a setting as cells, with as many digits as its constraints need."""
+    """Return a setting as cells, with as many digits as its ranges and constraints need."""
     for digits in _DIGITS:
         cells = {
             name: table.text(one, digits) if isinstance(one, float) else str(one)
             for name, one in setting.items()
         }
+        if domain.candidates is not None:
+            continue
         read = {
             name: table.number(cells[name]) if isinstance(one, float) else one
             for name, one in setting.items()
         }
-        if domain.candidates is None and all(rule.holds(read) for rule in domain.constraints):
+        same = all(_same(domain.distributions[n], one, setting[n]) for n, one in read.items())
+        if same and all(rule.holds(read) for rule in domain.constraints):
             break
     return cells
+
+
+def _same(distribution: BaseDistribution, read: Any, meant: Any) -> bool:
+    """Whether a number that was rounded is still a value of its parameter, and as good as meant."""
+    if read == meant or not isinstance(distribution, FloatDistribution):
+        return bool(read == meant)
+    if not contains(distribution, read):
+        return False
+    if distribution.log:
+        return bool(
+            abs(math.log(read / meant)) <= _NEAR * math.log(distribution.high / distribution.low)
+        )
+    return bool(abs(read - meant) <= _NEAR * (distribution.high - distribution.low))
 
 
 def _append(table: Table, proposals: tuple[Proposal, ...], value: str, domain: Domain) -> None:

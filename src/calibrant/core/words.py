@@ -19,6 +19,7 @@ def number(value: float, digits: int = 4) -> str:
         return "not a number"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
+    value += 0.0  # there is no -0
     rounded = float(f"{value:.{digits}g}")
     if math.isinf(rounded):  # rounded up beyond the largest float
         return repr(value)

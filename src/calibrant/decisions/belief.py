@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from optuna.distributions import BaseDistribution
 from optuna.study import Study
 
 from calibrant.core.cube import Cube
@@ -36,7 +37,8 @@ class StudyBelief:
 
     Args:
         space: its parameters as a cube.
-        history: its trials that count, as points of the cube, minimised; penalties are failures.
+        history: its trials that count, as points of the cube, minimised; penalties are failures,
+            and constraints that a trial did not report are the medians of what is believed of them.
         numbers: of the trials whose outcomes the history holds, in its order.
         objectives: one per direction of the study.
         constraints: one per constraint that evaluations reported, by name.
@@ -100,12 +102,17 @@ class StudyBelief:
         return self.space.row(existing)
 
 
-def believe(study: Study, structure: Structure | None = None) -> StudyBelief:
+def believe(
+    study: Study,
+    structure: Structure | None = None,
+    declared: Mapping[str, BaseDistribution] | None = None,
+) -> StudyBelief:
     """Return what the finished trials of a study make one believe.
 
     Args:
         study: an Optuna study, of any sampler.
         structure: what is known of its parameters beyond their values, if not what is kept with it.
+        declared: parameters whose ranges are known now, whichever they had in trials.
 
     Raises:
         ValueError: where no trial has finished with a finite value, or there is nothing to choose.
@@ -116,7 +123,7 @@ def believe(study: Study, structure: Structure | None = None) -> StudyBelief:
         raise ValueError(
             "No trial of the study has finished with a finite value: evaluate a few settings first."
         )
-    if not (distributions := archive.search_space()):
+    if not (distributions := archive.search_space(declared)):
         raise ValueError("The study has no parameter with more than one value: nothing to choose.")
     space = archive.space(distributions)
     history = archive.history(space, flip.size, [])
@@ -131,16 +138,17 @@ def believe(study: Study, structure: Structure | None = None) -> StudyBelief:
         quantity_of(f"value {i}" if several else "value", float(sign), processes, *target, stds)
         for i, (sign, target, stds) in enumerate(zip(flip, data.objectives, data.stds, strict=True))
     )
-    said = [n for n, column in zip(names, history.constraints.T, strict=True) if _any(column)]
+    said = [names[column] for column in history.reported]
     constraints = tuple(
         quantity_of(name, 1.0, processes, *target)
         for name, target in zip(said, data.constraints, strict=True)
     )
+    limits = {i: limit.outcome for i, limit in zip(history.reported, constraints, strict=True)}
     counted = numbers[~history.penalties]
     settled = archive.parameters() - distributions.keys()
     return StudyBelief(
         space,
-        history.without_penalties(),
+        history.without_penalties().believed(limits),
         tuple(counted.tolist()),
         objectives,
         constraints,
@@ -148,7 +156,3 @@ def believe(study: Study, structure: Structure | None = None) -> StudyBelief:
         study.user_attrs.get(NOISY),
         tuple(dict.fromkeys(n for t in study.get_trials(deepcopy=False) for n in t.params)),
     )
-
-
-def _any(column: FloatArray) -> bool:
-    return bool((~np.isnan(column)).any())

@@ -195,8 +195,8 @@ def forecast(
             setting may be left out.
 
     Raises:
-        ValueError: where no trial has finished, where a parameter is unknown or missing, and where
-            a value is outside its range.
+        ValueError: where fewer than two trials have finished, where a parameter is unknown or
+            missing, and where a value is outside its range.
     """
     return forecast_of(believe(study), params)
 
@@ -209,6 +209,11 @@ def forecast_of(
     settings: Sequence[Mapping[str, Any]] = [params] if isinstance(params, Mapping) else params
     if not settings:
         raise ValueError("At least one setting is needed, but got none; pass a dictionary.")
+    if len(belief.history.Y) < 2:  # one outcome has no spread: any interval would be a guess
+        raise ValueError(
+            "A forecast needs two finished trials with a finite value, but the study has one: "
+            "evaluate another setting first."
+        )
     X = belief.points(settings)
 
     def outcomes(quantity: Quantity, forecasts: Forecast) -> Outcomes:

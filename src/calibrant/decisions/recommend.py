@@ -68,7 +68,8 @@ def recommend(
     Args:
         study: an Optuna study with finished trials, of any sampler.
         min_feasible: only settings that meet all constraints with this probability; by default,
-            settings whose evaluations met them.
+            settings whose evaluations met them or, where these did not report one, that are more
+            likely to than not.
         noisy: whether evaluations are noisy, so that two of one setting can differ. By default the
             study's user attribute ``calibrant:noisy`` says so; without it, the trials do.
 
@@ -158,6 +159,10 @@ def _basis(
             why = "Chosen by what the model expects, as the study is marked as noisy."
             return "posterior", False, why
         return "observation", True, f"{told}. The study is marked as free of noise."
+    if np.ptp(belief.history.Y[:, 0] / 2.0) == 0.0:  # there is no scale to tell noise by
+        if belief.history.Y.size == 1:
+            return "observation", True, "It is the only evaluation: nothing is known of noise."
+        return "observation", True, "All evaluations have given the same value."
     again = [belief.history.Y[group, 0] for group in settings.rows if group.size > 1]
     if again and all(np.ptp(values / 2.0) == 0.0 for values in again):
         return "observation", True, f"{told}, and repeated evaluations gave equal values."

@@ -2,14 +2,16 @@
 
 A batch is chosen point by point: each is where the best of the batch so far is expected to be
 improved on most, over joint draws of what all candidates would give. A neighbour of a point already
-chosen rises and falls with it in every draw, so it adds next to nothing and is left alone.
+chosen rises and falls with it in every draw, so it adds next to nothing and is left alone. As in a
+search, a gain counts by the odds that constraints are met and that the evaluation finishes, and
+evaluations that failed or were pruned are imagined to have come out badly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +23,15 @@ from calibrant.core.cube import SMALL, Cube, keys
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import interval, percent
 from calibrant.decisions.belief import StudyBelief, believe
+from calibrant.decisions.quantity import Quantity
 from calibrant.decisions.words import in_order, setting_text
+from calibrant.models.gp import FittedGP
 from calibrant.search.defaults import N_STARTUP_TRIALS
+from calibrant.search.odds import odds_of_finishing
+from calibrant.search.pending import kriging_believer
 from calibrant.studies.archive import Archive
 from calibrant.studies.candidates import as_candidates
-from calibrant.studies.coordinates import Internal, searchable
+from calibrant.studies.coordinates import Internal
 from calibrant.studies.domain import Domain, domain_of
 from calibrant.studies.pending import running_points
 from calibrant.studies.shown import COVERAGE
@@ -114,7 +120,7 @@ def suggest(
         declared = Parameters(listed.distributions, listed.structure)
     archive = Archive(declared=declared.structure)
     archive.update(study)
-    distributions = archive.search_space(searchable(declared))
+    distributions = archive.search_space(declared)
     if not distributions:
         raise ValueError(
             "A suggestion needs parameters to choose, but none is known: pass `space`, or evaluate "
@@ -128,7 +134,7 @@ def suggest(
         seen = [record.params for record in archive.records.values()]
         seen += [params for _, params in running]
         return _first(archive.space(distributions), domain, seen, n, rng, list(space or ()))
-    belief = believe(study, declared.structure)
+    belief = believe(study, declared.structure, declared)
     rows = [belief.space.row(params) for _, params in running]
     return _batch(belief, domain, np.array(rows).reshape(-1, belief.cube.dim), n, rng)
 
@@ -163,6 +169,7 @@ def _proposal(
 ) -> Proposal:
     """Return a point as a proposal: of a candidate, its row and name."""
     setting = {**domain.fixed, **space.external(domain.internal(space, x))}
+    setting |= domain.settled(space, setting)
     name = domain.name(space, x)
     if domain.candidates is not None and name is not None:
         setting = domain.candidates.row(domain.candidates.names.index(name))
@@ -174,25 +181,39 @@ def _batch(
     belief: StudyBelief, domain: Domain, running: FloatArray, n: int, rng: np.random.Generator
 ) -> tuple[Proposal, ...]:
     cube = domain.cube(belief.space, belief.space.to_internal(domain.fixed))
-    candidates, best = _candidates(belief, cube, running, rng)
+    believed = replace(belief, objectives=tuple(_imagined(belief, q) for q in belief.objectives))
+    candidates, best = _candidates(believed, cube, running, rng)
     if not len(candidates):
         raise ValueError(_ALL_TRIED)
     together = np.concatenate([candidates, best, running])
     feasible = _feasible(belief, candidates)
-    drawn = np.stack([q.draws(together, _DRAWS, rng) for q in belief.objectives], axis=-1)
+    odds = feasible * odds_of_finishing(belief.history, belief.cube, candidates)
+    drawn = np.stack([q.draws(together, _DRAWS, rng) for q in believed.objectives], axis=-1)
     m = len(candidates)
     free = np.ones(m, dtype=bool)
     chosen: list[int] = []
     for _ in range(min(n, m)):
         merit = _scalarised(drawn, belief, rng)
         reached = merit[:, [*chosen, *range(m, len(together))]].min(axis=1, keepdims=True)
-        gain = np.maximum(reached - merit[:, :m], 0.0).mean(axis=0) * feasible
+        gain = np.maximum(reached - merit[:, :m], 0.0).mean(axis=0) * odds
         allowed = free & _apart(cube, candidates, candidates[chosen])
         allowed = allowed if allowed.any() else free
         index = int(np.argmax(np.where(allowed, gain, -1.0)))
         free[index] = False
         chosen.append(index)
     return _proposals(belief, domain, cube, candidates[chosen], feasible[chosen])
+
+
+def _imagined(belief: StudyBelief, quantity: Quantity) -> Quantity:
+    """Return an objective with the outcomes that a search imagines where there are none."""
+    history = belief.history
+    if not len(history.without_outcome):
+        return quantity
+    processes = [
+        kriging_believer(process.model, process, history, quantity.X, quantity.y).fitted
+        for process in quantity.processes
+    ]
+    return replace(quantity, processes=tuple(cast("list[FittedGP]", processes)))
 
 
 def _candidates(
@@ -205,7 +226,7 @@ def _candidates(
     """
     history = belief.history
     order, same = np.argsort(history.merit, kind="stable"), _in_context(cube, history.X)
-    best = history.X[(order[same[order]] if same.any() else order)[:_BEST]]
+    best = history.X[(order[same[order]] if same.any() else order)[:_BEST]].clip(0.0, 1.0)
     best[:, list(cube.given)] = [cube.axes[column].values[0] for column in cube.given]
     if cube.countable:
         points = cube.every_point()
@@ -229,10 +250,11 @@ def _candidates(
 
 
 def _in_context(cube: Cube, X: FloatArray) -> NDArray[np.bool_]:
-    """Return which points have the values that are given."""
+    """Return which points have the values that are given, and keep to the ranges of now."""
     given = list(cube.given)
     here = [cube.axes[column].values[0] for column in given]
-    return np.asarray(np.all(np.abs(X[:, given] - here) < 1e-9, axis=1))
+    same = np.all(np.abs(X[:, given] - here) < 1e-9, axis=1)
+    return np.asarray(same & (np.abs(X - 0.5) <= 0.5 + 1e-9).all(axis=1))
 
 
 def _promising(
@@ -288,8 +310,9 @@ def _proposals(
     quantity, history = belief.objectives[0], belief.history
     forecast = quantity.outcome(X)
     ends = quantity.sign * np.array(forecast.interval(COVERAGE))
-    reached = history.Y[history.feasible & _in_context(cube, history.X), 0]
-    improves: list[float | None] = [None if cube.given else 1.0] * len(X)
+    there = _in_context(cube, history.X)
+    reached = history.Y[history.feasible & there, 0]
+    improves: list[float | None] = [1.0 if there.any() and not cube.given else None] * len(X)
     if reached.size:
         improves = np.asarray(forecast.cdf(float(reached.min()))).tolist()
     return tuple(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -9,7 +10,10 @@ from numpy.typing import NDArray
 
 from calibrant.core import penalties
 from calibrant.core.typing import FloatArray
+from calibrant.forecasts.base import Forecast
 from calibrant.recalibration.score_log import ScoreLog
+
+_ROUNDING = 1e-9  # of a coordinate, at the end of its range
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,11 @@ class History:
         return np.asarray(((self.constraints <= 0.0) | np.isnan(self.constraints)).all(axis=1))
 
     @property
+    def inside(self) -> NDArray[np.bool_]:
+        """Which outcomes are of points within the ranges that parameters have now."""
+        return np.asarray(((self.X >= -_ROUNDING) & (self.X <= 1.0 + _ROUNDING)).all(axis=1))
+
+    @property
     def merit(self) -> FloatArray:
         """What is lower the better: violation of constraints, then mean rank of objectives."""
         violation = np.clip(np.nan_to_num(self.constraints), 0.0, 1e9).sum(axis=1)
@@ -87,9 +96,10 @@ class History:
     def stagnation(self) -> int:
         """How many outcomes since the best one, of a single objective, the model had suggested.
 
-        Others, of an initial design or of another search, are not the model's doing.
+        Others, of an initial design or of another search, are not the model's doing; what is
+        outside the ranges that parameters have now is out of its reach.
         """
-        feasible = np.flatnonzero(self.feasible)
+        feasible = np.flatnonzero(self.feasible & self.inside)
         if not feasible.size:
             return 0
         best = feasible[self.Y[feasible, 0].argmin()]
@@ -114,6 +124,26 @@ class History:
             return self
         failed = np.concatenate([self.failed, self.X[bad]])
         return replace(self.rows(np.flatnonzero(~bad)), failed=failed)
+
+    @property
+    def reported(self) -> list[int]:
+        """The columns of constraints that any evaluation has reported."""
+        return [int(i) for i in np.flatnonzero((~np.isnan(self.constraints)).any(axis=0))]
+
+    def believed(self, limits: Mapping[int, Callable[[FloatArray], Forecast]]) -> History:
+        """Return the history with the medians of constraints that an evaluation did not report.
+
+        Args:
+            limits: of some columns, what forecasts the constraint at points.
+        """
+        if not np.isnan(self.constraints).any():
+            return self
+        constraints = self.constraints.copy()
+        for column, forecast in limits.items():
+            unsaid = np.isnan(constraints[:, column])
+            if unsaid.any():
+                constraints[unsaid, column] = forecast(self.X[unsaid]).quantile(0.5)
+        return replace(self, constraints=constraints)
 
     def rows(self, rows: NDArray[np.intp]) -> History:
         """Return the history with some of the outcomes only."""

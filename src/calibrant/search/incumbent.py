@@ -49,8 +49,9 @@ def to_beat(imagined: Sequence[Imagined], succeeded: History, cube: Cube) -> Rea
 
     They are those of feasible outcomes, then of running points: another next to these is no
     improvement. Where some coordinates were given, only points that have the same count: what is
-    good for one batch of material says little about another. Before there are any, all outcomes
-    count as the models would expect them here.
+    good for one batch of material says little about another. Likewise of ranges that were narrowed,
+    and of rules: what is good where nothing may be tried any more would leave nothing to gain.
+    Before there are any, all outcomes count as the models would expect them here.
     """
     no_outcome = np.zeros(len(succeeded.failed) + len(succeeded.pruned), dtype=bool)
     running = np.ones(len(succeeded.pending), dtype=bool)
@@ -58,10 +59,13 @@ def to_beat(imagined: Sequence[Imagined], succeeded: History, cube: Cube) -> Rea
     X, given = np.concatenate([succeeded.X, succeeded.without_outcome]), list(cube.given)
     here = [cube.axes[column].values[0] for column in given]
     same = reached & np.all(np.abs(X[:, given] - here) < _SAME, axis=1)
+    same[: len(succeeded.X)] &= succeeded.inside
+    if cube.rule is not None:
+        same[same] = cube.rule.holds(X[same])
     if same.any():
         found = np.array([one.means[same] for one in imagined])
         return Reached(X[same], found, _breadth(found, same[: len(succeeded.X)], succeeded))
-    moved = X[reached]
+    moved = np.clip(X[reached], 0.0, 1.0)
     moved[:, given] = here
     means = [
         one.fitted.posterior(moved).mean

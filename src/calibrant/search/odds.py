@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import ndtr
 
 from calibrant.acquisition.base import Belief, Criterion
 from calibrant.acquisition.improvement import ProbabilityOfImprovement
 from calibrant.core.cube import Cube
+from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.normal import STANDARD_NORMAL
-from calibrant.models.gp import GaussianProcess
+from calibrant.models.gp import FittedGP, GaussianProcess
 from calibrant.models.kernels import Matern52
 from calibrant.models.likelihood import Priors, enough
 from calibrant.models.protocol import FittedModel, GaussianBelief
@@ -28,7 +30,7 @@ _FINISHING = GaussianProcess(Matern52(), "standardise", Priors(noise=(0.1, 2.0))
 _SAFE = -0.7  # what is labelled lower: where 85 % of evaluations finish
 
 
-def finishing(succeeded: History, cube: Cube) -> FittedModel:
+def finishing(succeeded: History, cube: Cube) -> FittedGP:
     """Return a model of where evaluations finish, of points labelled −1 and 1."""
     # So many of each are enough whatever the dimension; how many of them tell the hyper-parameters
     # in many dimensions is for the fit to say.
@@ -36,6 +38,15 @@ def finishing(succeeded: History, cube: Cube) -> FittedModel:
     labels = np.repeat([-1.0, 1.0], [len(finished), len(failed)])
     process = _FINISHING.with_labels(cube.categorical)
     return process.fit(np.concatenate([finished, failed]), labels)
+
+
+def odds_of_finishing(history: History, cube: Cube, X: FloatArray) -> FloatArray:
+    """Return the odds that evaluations finish at the rows of X, as a search weighs them."""
+    if not history.failed.size:
+        return np.ones(len(X))
+    fitted = finishing(history, cube)
+    mean, std, _ = fitted.posterior(X)
+    return np.asarray(ndtr((_in_units(fitted, _SAFE) - mean) / std))
 
 
 def log_odds(

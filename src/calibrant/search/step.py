@@ -173,6 +173,7 @@ class Policy:
         ``frugality`` is what speaks against points that cost more than others.
         """
         residuals = self.recalibrate(data, fits)
+        history = data.believed(history, fits.constraints)
         nearby = reach(history, self.patience, fits.objectives[0])
         if nearby is None and (wider := stretch(history, self.patience)) > 1.0:
             residuals[0] = compose(Normal(0.0, wider), residuals[0])
@@ -281,14 +282,15 @@ class Policy:
             feasible.append(
                 Promise.of(data, fits.promising, self.min_feasible).at_least(self.min_feasible)
             )
-        if not data.succeeded.feasible.any():  # nothing to improve on yet: find something feasible
+        succeeded = data.believed(data.succeeded, fits.constraints)
+        if not succeeded.feasible.any():  # nothing to improve on yet: find something feasible
             return total(feasible)
         imagined = [
             kriging_believer(data.model, fitted, data.succeeded, X, y)
             for fitted, (X, y) in zip(fits.objectives, data.objectives, strict=True)
         ]
         beliefs = [one.fitted for one in imagined]
-        reached = to_beat(imagined, data.succeeded, cube)
+        reached = to_beat(imagined, succeeded, cube)
         if count > 1:
             several = self._of_several(beliefs, residuals[:count], reached.means, rng)
             return total([several, *feasible])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from calibrant.core.cube import Cube
 from calibrant.core.front import non_dominated
 from calibrant.core.typing import FloatArray
 from calibrant.models.informed import uninformed
-from calibrant.models.protocol import HasLimit, KnowsLabels, Model, TakesNoise
+from calibrant.models.protocol import FittedModel, HasLimit, KnowsLabels, Model, TakesNoise
 from calibrant.recalibration.score_log import ScoreLog
 from calibrant.search.history import History
 
@@ -53,6 +54,15 @@ class TrainingData:
         """What to fit to constraints: nothing is known of them beforehand."""
         return uninformed(self.model)
 
+    def believed(self, history: History, constraints: Sequence[FittedModel]) -> History:
+        """Return a history with the constraints that some evaluations did not report.
+
+        Where one is believed to be broken, an outcome is no rival, and nothing to refine.
+        """
+        columns = self.subset.reported
+        limits = {i: fitted.predict for i, fitted in zip(columns, constraints, strict=True)}
+        return history.believed(limits)
+
 
 def prepare(model: Model, history: History, cube: Cube) -> TrainingData:
     """Return what a step needs of a history."""
@@ -76,7 +86,7 @@ def prepare(model: Model, history: History, cube: Cube) -> TrainingData:
         )
     succeeded = history.without_penalties()
     objectives = [(succeeded.X, y) for y in succeeded.Y.T]
-    said = np.flatnonzero((~np.isnan(history.constraints)).any(axis=0)).tolist()
+    said = history.reported
     return TrainingData(
         model,
         history,

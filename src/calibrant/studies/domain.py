@@ -99,6 +99,16 @@ class Domain:
         place = self._place(space, x)
         return None if place is None or self.candidates is None else self.candidates.names[place]
 
+    def settled(self, space: Space, setting: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters with a single value that exist beside the others of a setting."""
+        values = {
+            name: one.to_external_repr(_single(one))
+            for name, one in self.distributions.items()
+            if name not in space.coordinates
+        }
+        every = {**values, **setting}
+        return {name: v for name, v in values.items() if self.structure.exists(name, every)}
+
     def _place(self, space: Space, x: FloatArray) -> int | None:
         if self.candidates is None:
             return None
