@@ -19,6 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 from calibrant.acquisition.base import Acquisition
 from calibrant.core import validate
 from calibrant.core.cube import Cube, Design
+from calibrant.core.threads import one_thread
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.models.informed import informed
@@ -243,6 +244,7 @@ class CalibratedSampler(BaseSampler):
             fits = self._fit(self._policy_of(study, space).prepare(history, space.cube), space)
             return tuple(fitted.predict(X) for fitted in fits.objectives)
 
+    @one_thread()
     def _place(
         self,
         study: Study,
