@@ -172,15 +172,19 @@ def most_probable(
     low, high = np.array(log_bounds(names)).T
     centre = np.array([(priors or Priors()).of(name, X.shape[1])[0] for name in names])
     if warm is not None:
-        starts = [np.clip(warm, low, high)]
+        found = [descend(loss, np.clip(warm, low, high), low, high, **_DESCENT)]
     else:
         starts = []
         for length, added in ((1.0, 1.0), (0.4, 1.0), (2.5, 1.0), (1.0, 100.0)):
             shift = {"lengthscale": np.log(length), "noise": np.log(added)}
             moved = centre + [shift.get(_kind(name), 0.0) for name in names]
-            starts.append(np.clip(moved, low, high))
-        starts.sort(key=lambda theta: loss(theta)[0])
-    found = [descend(loss, start, low, high, **_DESCENT) for start in starts[:_DESCENTS]]
+            start = np.clip(moved, low, high)
+            starts.append((start, loss(start)))
+        starts.sort(key=lambda known: known[1][0])
+        found = [
+            descend(loss, start, low, high, known=known, **_DESCENT)
+            for start, known in starts[:_DESCENTS]
+        ]
     return min(found, key=lambda end: end.value).x
 
 

@@ -63,7 +63,9 @@ class Additive(Kernel):
         pairs, lower = rows.size, rows * n + columns
         places = np.zeros((n, n), dtype=np.intp)  # of each correlation; the first is the diagonal's
         places[rows, columns] = places[columns, rows] = np.arange(1, pairs + 1)
-        away = np.abs(X.T[:, rows] - X.T[:, columns])
+        away = X.T.take(rows, axis=1)
+        away -= X.T.take(columns, axis=1)
+        np.abs(away, out=away)
         for c in self.categorical:
             away[c] = np.sqrt(apart(X[:, c], X[:, c], c)[rows, columns])
         squared = np.square(away)
