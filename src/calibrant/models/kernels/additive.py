@@ -22,7 +22,7 @@ from calibrant.models.kernels.stationary import Matern52, Periodic, Stationary
 
 # The whole and all effects are one array, of as many points or pairs as stay in the cache: few
 # large steps are faster than many small ones, but new memory costs more than the arithmetic.
-_IN_CACHE = 12_288
+_IN_CACHE = 8_192
 
 
 @dataclass(frozen=True)
