@@ -18,7 +18,7 @@ from calibrant.core.cube import SMALL, Cube
 from calibrant.core.normal import SCORE_LIMIT
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
-from calibrant.models.gp import FittedGP, factor
+from calibrant.models.fitted_gp import FittedGP, factor
 from calibrant.search.argmax import argmax
 
 _DRAWS = 128

@@ -37,7 +37,7 @@ from calibrant.models import (
     Periodic,
     Priors,
 )
-from calibrant.models.gp import FittedGP
+from calibrant.models.fitted_gp import FittedGP
 from calibrant.recalibration import (
     CalibrationSet,
     GaussianRecalibrator,

@@ -80,3 +80,19 @@ def test_no_other_module_uses_private_names_of_scipy():
         if private.search(path.read_text(encoding="utf-8"))
     }
     assert found == {"core/descent.py"}
+
+
+@pytest.mark.parametrize("loss", [rosenbrock, crooked])
+def test_what_is_known_of_the_start_is_not_asked_again(loss):
+    start, low, high, asked = np.full(4, 0.3), np.full(4, -2.0), np.full(4, 2.0), []
+
+    def counted(x):
+        asked.append(x)
+        return loss(x)
+
+    plain = descend(counted, start, low, high, **LIMITS)
+    first = len(asked)
+    found = descend(counted, start, low, high, known=loss(start), **LIMITS)
+    assert len(asked) - first == first - 1
+    assert np.array_equal(found.x, plain.x)
+    assert found.value == plain.value

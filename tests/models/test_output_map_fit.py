@@ -17,7 +17,7 @@ from calibrant.models import (
     GaussianProcess,
     Kumaraswamy,
     Priors,
-    gp,
+    fitted_gp,
 )
 from calibrant.models import (
     output_map_fit as output_warping,
@@ -167,7 +167,7 @@ def test_learned_units_undo_the_map_that_made_the_outcomes():
 
 
 def test_refitting_many_goes_on_from_the_earlier_map(descents, monkeypatch):
-    monkeypatch.setattr(gp, "_FORGETFUL", 0)
+    monkeypatch.setattr(fitted_gp, "_FORGETFUL", 0)
     X, y = squeezed(30)
     early = GaussianProcess(RBF(), "tanh").fit(X[:20], y[:20])
     assert len(descents) == 2

@@ -16,7 +16,7 @@ from calibrant.acquisition.base import Acquisition, Belief, Criterion, process_o
 from calibrant.core import validate
 from calibrant.core.cube import Cube
 from calibrant.core.typing import FloatArray
-from calibrant.models.gp import FittedGP, inverse_factor
+from calibrant.models.fitted_gp import FittedGP, inverse_factor
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.residual import compose
 from calibrant.models.draws import Draws
-from calibrant.models.gp import FittedGP
+from calibrant.models.fitted_gp import FittedGP
 from calibrant.models.protocol import FittedModel, GaussianBelief
 from calibrant.models.rotation import as_process
 

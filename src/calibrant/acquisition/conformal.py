@@ -30,7 +30,7 @@ from calibrant.core import validate
 from calibrant.core.cube import Cube
 from calibrant.core.normal import SCORE_LIMIT
 from calibrant.core.typing import FloatArray
-from calibrant.models.gp import FittedGP
+from calibrant.models.fitted_gp import FittedGP
 
 Ratio = Callable[[FloatArray], FloatArray]  # points (m, d) -> weights (m,)
 

@@ -36,7 +36,7 @@ from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.mapped import mapped
 from calibrant.forecasts.normal import Normal
 from calibrant.forecasts.output_maps.power import MonotoneMap, fit_map
-from calibrant.models.gp import factor, inverse_factor
+from calibrant.models.fitted_gp import factor, inverse_factor
 from calibrant.models.likelihood import Priors
 from calibrant.models.protocol import Posterior
 

@@ -44,6 +44,7 @@ def descend(
     evaluations: int = _MOST_EVALUATIONS,
     ftol: float,
     gtol: float,
+    known: tuple[float, FloatArray] | None = None,
 ) -> Descent:
     """Follow the gradient downwards, within finite bounds.
 
@@ -55,6 +56,7 @@ def descend(
         evaluations: of the loss, after which no other step begins.
         ftol: a step that gains no more than this share of the value (or of 1) is the last.
         gtol: where no slope inside the bounds is steeper, the descent has ended.
+        known: value and gradient at the start, if it lies within the bounds.
     """
     if not _is_tried():
         options: Any = {"maxiter": iterations, "maxfun": evaluations, "ftol": ftol, "gtol": gtol}
@@ -88,7 +90,8 @@ def descend(
             integers, numbers, _SEARCHED, line_task,
         )  # fmt: skip
         if task[0] == _EVALUATE:
-            value, slope = loss(x.copy())
+            value, slope = known or loss(x.copy())
+            known = None
             gradient = np.ascontiguousarray(slope, dtype=float)
             evaluated += 1
         elif task[0] == _NEW_ITERATION:

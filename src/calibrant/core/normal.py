@@ -17,6 +17,7 @@ PIT_RESOLUTION = 2.0**-53  # a probability closer to 1 than this is 1 in double 
 EDGE_SCORE = float(-ndtri(PIT_RESOLUTION))  # ≈ 8.21: beyond it all outcomes have the same PIT
 SCORE_LIMIT = 1e6  # scores are clipped to ± a million, so that sums of squares stay finite
 LOG_SQRT_2PI = 0.5 * float(np.log(2.0 * np.pi))
+_ROOT_HALF, _ROOT_HALF_PI = 0.5**0.5, float(np.sqrt(0.5 * np.pi))
 
 # The normal score of the smallest probability that a double can hold, 5e-324.
 LARGEST_SCORE = float(-ndtri(np.nextafter(0.0, 1.0)))
@@ -81,7 +82,7 @@ def log_hinge_and_slope(v: FloatArray) -> tuple[FloatArray, FloatArray]:
         near = log_hinge_and_slope(np.maximum(v, -50.0))[1]
         return value, np.where(v < -50.0, -far - 2.0 / far, near)
     bulk = np.minimum(v, 30.0)  # beyond 30, h(v) = v to the last digit and erfcx may overflow
-    scaled = np.sqrt(0.5 * np.pi) * erfcx(bulk * -np.sqrt(0.5))
+    scaled = _ROOT_HALF_PI * erfcx(bulk * -_ROOT_HALF)
     bracket = 1.0 + bulk * scaled
     value = np.log(bracket) - 0.5 * bulk * bulk - LOG_SQRT_2PI
     if v.size and v.max() > 30.0:

@@ -23,11 +23,19 @@ def one_thread() -> Iterator[None]:
     The number of threads belongs to the whole process, and two Python threads that set and restore
     it would undo each other. So this is for the main one; in others it changes nothing.
     """
-    if current_thread() is not main_thread():
+    global _inside
+    if _inside or current_thread() is not main_thread():
         yield
         return
-    with _blas().limit(limits=1):
-        yield
+    _inside = True
+    try:
+        with _blas().limit(limits=1):
+            yield
+    finally:
+        _inside = False
+
+
+_inside = False  # another one of the main thread, which takes as long as a likelihood to enter
 
 
 @cache

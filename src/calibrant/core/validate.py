@@ -27,8 +27,9 @@ def as_floats(name: str, value: ArrayLike) -> FloatArray:
 def finite(name: str, value: ArrayLike) -> FloatArray:
     """Return ``value`` as a float array without NaN or infinity."""
     array = as_floats(name, value)
-    bad = ~np.isfinite(array)
-    if bad.any():
+    good = np.isfinite(array)
+    if not good.all():
+        bad = ~good
         raise ValueError(
             f"`{name}` must be finite, but got {name}={array[bad].flat[0]}"
             f"{_place(bad)}; leave out or repair missing values first."

@@ -26,7 +26,8 @@ from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.normal import STANDARD_NORMAL, Normal
 from calibrant.forecasts.output_maps.power import MonotoneMap, Outputs, PowerMap, fit_map
 from calibrant.forecasts.quantiles import Quantiles
-from calibrant.models.gp import FittedGP, GaussianProcess, factor
+from calibrant.models.fitted_gp import FittedGP, factor
+from calibrant.models.gp import GaussianProcess
 from calibrant.models.likelihood import Priors
 from calibrant.models.rotation import Rotation
 from calibrant.recalibration.calibration_sets import k_fold

@@ -25,7 +25,7 @@ from calibrant.core.words import interval, percent
 from calibrant.decisions.belief import StudyBelief, believe
 from calibrant.decisions.quantity import Quantity
 from calibrant.decisions.words import in_order, setting_text
-from calibrant.models.gp import FittedGP
+from calibrant.models.fitted_gp import FittedGP
 from calibrant.search.defaults import N_STARTUP_TRIALS
 from calibrant.search.odds import odds_of_finishing
 from calibrant.search.pending import kriging_believer

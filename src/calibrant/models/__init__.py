@@ -8,7 +8,8 @@ Public names: below; the kernels also in :mod:`calibrant.models.kernels`.
 """
 
 from calibrant.models.bagging import BaggedProcesses
-from calibrant.models.gp import FittedGP, GaussianProcess
+from calibrant.models.fitted_gp import FittedGP
+from calibrant.models.gp import GaussianProcess
 from calibrant.models.kernels import (
     RBF,
     Additive,

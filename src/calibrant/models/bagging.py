@@ -18,7 +18,8 @@ from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.mapped import mapped
 from calibrant.forecasts.normal import Normal
 from calibrant.forecasts.output_maps.power import MonotoneMap, Outputs, fit_map
-from calibrant.models.gp import FittedGP, GaussianProcess, factor
+from calibrant.models.fitted_gp import FittedGP, factor
+from calibrant.models.gp import GaussianProcess
 from calibrant.models.protocol import Posterior
 
 

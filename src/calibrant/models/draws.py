@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibrant.core.typing import FloatArray
-from calibrant.models.gp import FittedGP, factor
+from calibrant.models.fitted_gp import FittedGP, factor
 
 # Of the signal's variance: as exact as a factor can be made of points that lie close together. More
 # would hide how little the best points of a long search differ.

@@ -30,6 +30,9 @@ def uninformed(model: Model) -> Model:
     """Return the model as it is for functions of which nothing is known."""
     if not isinstance(model, GaussianProcess | Rotation):
         return model
+    processes = model.processes if isinstance(model, Rotation) else (model,)
+    if not any(isinstance(process.kernel, Informed) for process in processes):
+        return model
     return _with_kernels(model, lambda k: k.inner if isinstance(k, Informed) else k)
 
 

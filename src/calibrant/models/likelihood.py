@@ -116,6 +116,7 @@ def negative_log_joint(
     layout = Layout.of(kernel, dim, learns)
     beliefs = ((priors or Priors()).of(name, dim) for name in layout.names)
     centre, width = (np.array(part) for part in zip(*beliefs, strict=True))
+    diagonal = slice(None, None, n + 1)  # of a matrix as one row
 
     def evaluate(theta: FloatArray, v: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         parameters = layout.split(theta)
@@ -123,24 +124,28 @@ def negative_log_joint(
         learned = parameters.noise if learns else 0.0
         C, pullback = correlation(parameters.kernel)
         K = signal * C
-        K.flat[:: n + 1] += learned + known
+        K.reshape(-1)[diagonal] += learned + known
         factor, failed = dpotrf(K.T, lower=1, clean=1, overwrite_a=1)
         if failed:  # not positive definite to working precision: no place to be
             return 1e25, np.zeros_like(theta), np.zeros_like(v)
         alpha, _ = dpotrs(factor, v, lower=1)
-        value = 0.5 * v @ alpha + np.log(factor.diagonal()).sum() + n * LOG_SQRT_2PI
+        explained = v.dot(alpha)
+        value = 0.5 * explained + np.log(factor.diagonal()).sum() + n * LOG_SQRT_2PI
         inverse, _ = dpotri(factor, lower=1, overwrite_c=1)  # LAPACK fills one triangle
-        by_K = 0.5 * (inverse + inverse.T - np.multiply.outer(alpha, alpha))
-        diagonal = 0.5 * (inverse.diagonal() - alpha * alpha)
-        by_K.flat[:: n + 1] = diagonal
+        inverse.T.reshape(-1)[diagonal] *= 0.5
+        by_K = inverse.T + inverse
+        by_K -= alpha[:, None] * alpha
+        by_K *= 0.5
         # Of Σ by_K K, whose value is known, noise has the diagonal, and the signal all the rest.
-        by_signal = 0.5 * (n - v @ alpha) - ((learned + known) * diagonal).sum()
-        by_noise = learned * diagonal.sum() if learns else None
+        by_each = (learned + known) * by_K.diagonal()
+        by_signal = 0.5 * (n - explained) - by_each.sum()
+        by_noise = learned * by_K.trace() if learns else None
         gradient = layout.join(Hyperparameters(pullback(by_K) * signal, by_signal, by_noise))
         if priors is not None:
             z = (theta - centre) / width
-            value += 0.5 * z @ z
-            gradient += z / width
+            value += 0.5 * z.dot(z)
+            z /= width
+            gradient += z
         return float(value), gradient, alpha
 
     return evaluate
@@ -167,15 +172,19 @@ def most_probable(
     low, high = np.array(log_bounds(names)).T
     centre = np.array([(priors or Priors()).of(name, X.shape[1])[0] for name in names])
     if warm is not None:
-        starts = [np.clip(warm, low, high)]
+        found = [descend(loss, np.clip(warm, low, high), low, high, **_DESCENT)]
     else:
         starts = []
         for length, added in ((1.0, 1.0), (0.4, 1.0), (2.5, 1.0), (1.0, 100.0)):
             shift = {"lengthscale": np.log(length), "noise": np.log(added)}
             moved = centre + [shift.get(_kind(name), 0.0) for name in names]
-            starts.append(np.clip(moved, low, high))
-        starts.sort(key=lambda theta: loss(theta)[0])
-    found = [descend(loss, start, low, high, **_DESCENT) for start in starts[:_DESCENTS]]
+            start = np.clip(moved, low, high)
+            starts.append((start, loss(start)))
+        starts.sort(key=lambda known: known[1][0])
+        found = [
+            descend(loss, start, low, high, known=known, **_DESCENT)
+            for start, known in starts[:_DESCENTS]
+        ]
     return min(found, key=lambda end: end.value).x
 
 

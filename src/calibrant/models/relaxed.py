@@ -25,7 +25,8 @@ from calibrant.core.descent import descend
 from calibrant.core.normal import squared_cdf_integral
 from calibrant.core.typing import FloatArray
 from calibrant.models.adjusted import Adjusted
-from calibrant.models.gp import FittedGP, GaussianProcess
+from calibrant.models.fitted_gp import FittedGP
+from calibrant.models.gp import GaussianProcess
 from calibrant.models.hyperparameters import Layout
 from calibrant.models.likelihood import log_bounds, negative_log_joint
 from calibrant.models.rotation import FittedRotation, Rotation

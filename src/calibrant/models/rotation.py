@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
-from calibrant.models.gp import FittedGP, GaussianProcess
+from calibrant.models.fitted_gp import FittedGP
+from calibrant.models.gp import GaussianProcess
 from calibrant.models.protocol import Posterior
 
 

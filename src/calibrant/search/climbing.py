@@ -70,15 +70,17 @@ def _ascend(criterion: Criterion, cube: Cube, starts: FloatArray) -> FloatArray:
     # What does not exist for a start stays in the middle, and nothing depends on it.
     absent = None if cube.absent is None else cube.absent(starts)
 
+    whole = cube.free.size == cube.dim
+
     def loss(flat: FloatArray) -> tuple[float, FloatArray]:
-        X[:, cube.free] = flat.reshape(starts.shape[0], -1)
+        X[:, slice(None) if whole else cube.free] = flat.reshape(starts.shape[0], -1)
         if absent is not None:
             X[absent] = MIDDLE
         values, gradient = criterion(X)
-        by_x = gradient()  # type: ignore[misc]
+        by_x = np.negative(gradient())  # type: ignore[misc]
         if absent is not None:
             by_x[absent] = 0.0
-        return -float(values.sum()), -by_x[:, cube.free].ravel()
+        return -float(values.sum()), (by_x if whole else by_x[:, cube.free]).ravel()
 
     ends_of = (cube.low or (0.0,) * cube.dim, cube.high or (1.0,) * cube.dim)
     low, high = (np.tile(np.array(ends)[cube.free], starts.shape[0]) for ends in ends_of)

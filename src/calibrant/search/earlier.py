@@ -17,7 +17,8 @@ from calibrant.acquisition.base import Criterion
 from calibrant.core.cube import Cube
 from calibrant.core.threads import one_thread
 from calibrant.core.typing import FloatArray
-from calibrant.models.gp import FittedGP, GaussianProcess
+from calibrant.models.fitted_gp import FittedGP
+from calibrant.models.gp import GaussianProcess
 from calibrant.models.kernels import Additive
 from calibrant.models.kernels.base import WithInputs
 from calibrant.search.argmax import argmax

@@ -32,7 +32,8 @@ from calibrant.acquisition.improvement import log_probability
 from calibrant.acquisition.residual_tables import curves
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.normal import STANDARD_NORMAL
-from calibrant.models.gp import FittedGP, GaussianProcess
+from calibrant.models.fitted_gp import FittedGP
+from calibrant.models.gp import GaussianProcess
 from calibrant.models.likelihood import Priors
 from calibrant.models.protocol import FittedModel, Model
 from calibrant.models.rotation import FittedRotation, Rotation

@@ -14,7 +14,8 @@ from calibrant.core.cube import Cube
 from calibrant.core.typing import FloatArray
 from calibrant.forecasts.base import Forecast
 from calibrant.forecasts.normal import STANDARD_NORMAL
-from calibrant.models.gp import FittedGP, GaussianProcess
+from calibrant.models.fitted_gp import FittedGP
+from calibrant.models.gp import GaussianProcess
 from calibrant.models.kernels import Matern52
 from calibrant.models.likelihood import Priors, enough
 from calibrant.models.protocol import FittedModel, GaussianBelief

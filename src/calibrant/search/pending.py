@@ -41,6 +41,9 @@ def kriging_believer(
         X: inputs that the model was fitted to, (n, d).
         y: their outcomes, (n,).
     """
+    without = history.without_outcome
+    if not without.size:
+        return Imagined(fitted, fitted.means() if isinstance(fitted, GaussianBelief) else y)
     value, std = history.extrapolated.T
     worst = np.full(history.failed.shape[0], y.max())
     if isinstance(fitted, GaussianBelief):
@@ -52,9 +55,6 @@ def kriging_believer(
         )
         fitted = fitted.condition(history.pending)
         return Imagined(fitted, fitted.means())
-    without = history.without_outcome
-    if not without.size:
-        return Imagined(fitted, y)
     expected = fitted.predict(history.pending).quantile(0.5) if history.pending.size else ()
     means = np.concatenate([y, worst, value, expected])
     return Imagined(model.fit(np.concatenate([X, without]), means), means)

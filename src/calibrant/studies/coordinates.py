@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,13 @@ def searchable(distributions: Mapping[str, BaseDistribution]) -> dict[str, BaseD
 
 
 def _is_single(distribution: BaseDistribution) -> bool:
+    if isinstance(distribution, CategoricalDistribution):
+        return distribution.single()
+    return _is_one_number(distribution)
+
+
+@lru_cache(maxsize=1024)  # asked of each parameter several times a suggestion
+def _is_one_number(distribution: BaseDistribution) -> bool:
     if distribution.single():
         return True
     with np.errstate(all="ignore"):

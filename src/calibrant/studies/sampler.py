@@ -18,6 +18,7 @@ from optuna.trial import FrozenTrial, TrialState
 from calibrant.acquisition.base import Acquisition
 from calibrant.core import validate
 from calibrant.core.cube import Design
+from calibrant.core.threads import one_thread
 from calibrant.forecasts.base import Forecast
 from calibrant.models.informed import informed
 from calibrant.models.protocol import Model
@@ -238,6 +239,7 @@ class CalibratedSampler(BaseSampler):
             fits = self._chooser.fits(study, space, history)
             return tuple(fitted.predict(X) for fitted in fits.objectives)
 
+    @one_thread()
     def _place(
         self,
         study: Study,

@@ -46,6 +46,8 @@ class ShownForecasts:
     def __init__(self, go_on: bool = False) -> None:
         self.issued: dict[int, Issued] = {}  # by the numbers of trials that have an outcome
         self._go_on = go_on
+        # The last note and its state, which mostly is the next one to be observed.
+        self._noted: tuple[Mapping[str, Any], ChainRecalibrator] | None = None
         self._forget()
 
     def _forget(self) -> None:
@@ -98,7 +100,10 @@ class ShownForecasts:
 
     def note(self, known: Circumstances | None) -> dict[str, Any]:
         """Return what shows that interval, as JSON values to be kept with the suggestion."""
-        return shown_states.noted(self._showing(known), self._marks[-1])
+        state = self._showing(known)
+        note = shown_states.noted(state, self._marks[-1])
+        self._noted = note, state
+        return note
 
     def _showing(self, known: Circumstances | None) -> ChainRecalibrator:
         return self.recalibrator if self._finished else _start(known)
@@ -139,7 +144,10 @@ class ShownForecasts:
         return due
 
     def _observe(self, number: int, record: Record) -> None:
-        by = shown_states.read(record.by)
+        if self._noted is not None and record.by == self._noted[0]:
+            by: ChainRecalibrator | None = self._noted[1]  # it has its levels at hand
+        else:
+            by = shown_states.read(record.by)
         if by is None:  # an earlier version showed it
             by = self._states[_before(self._finished, number, record)]
         issued = by.issue(informed(record.forecasts[0], record.known))

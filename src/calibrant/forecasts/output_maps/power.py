@@ -213,7 +213,8 @@ def _likely_power(t: FloatArray, signed: bool) -> float:
     powers = _POWERS[:, None]
     if signed:
         size = np.abs(t)
-        raised = np.where(t >= 0.0, _raised(size, powers), -_raised(size, 2.0 - powers))
+        raised = _raised(size, powers)
+        raised = np.where(t >= 0.0, raised, -raised[::-1])  # the grid of 2 − power is its mirror
         jacobian = (np.sign(t) * np.log1p(size)).sum()
     else:
         raised = _box_cox(t, powers)

@@ -20,9 +20,9 @@ from calibrant.core.typing import FloatArray
 from calibrant.models.kernels.base import Kernel, OnItself, WithInputs, apart
 from calibrant.models.kernels.stationary import Matern52, Periodic, Stationary
 
-# Effects of several inputs are one array where it stays in the cache: few large steps are faster
-# than many small ones, but new memory costs more than the arithmetic.
-_IN_CACHE = 8192
+# The whole and all effects are one array, of as many points or pairs as stay in the cache: few
+# large steps are faster than many small ones, but new memory costs more than the arithmetic.
+_IN_CACHE = 8_192
 
 
 @dataclass(frozen=True)
@@ -60,77 +60,93 @@ class Additive(Kernel):
         if dim == 1:
             return self._raised(self._whole.on_itself(X))
         rows, columns = np.tril_indices(n, -1)  # correlations are symmetric: half of them suffice
-        lower, upper = rows * n + columns, columns * n + rows
-        squared = np.square(X.T[:, rows] - X.T[:, columns])
+        pairs, lower = rows.size, rows * n + columns
+        places = np.zeros((n, n), dtype=np.intp)  # of each correlation; the first is the diagonal's
+        places[rows, columns] = places[columns, rows] = np.arange(1, pairs + 1)
+        away = X.T.take(rows, axis=1)
+        away -= X.T.take(columns, axis=1)
+        np.abs(away, out=away)
         for c in self.categorical:
-            squared[c] = apart(X[:, c], X[:, c], c)[rows, columns]
+            away[c] = np.sqrt(apart(X[:, c], X[:, c], c)[rows, columns])
+        squared = np.square(away)
+        # With one lengthscale for all inputs, these are summed once and for all.
+        summed = squared if self.per_dimension else squared.sum(axis=0, keepdims=True)
+        pieces = _pieces(pairs, dim + 1)
 
         def forward(theta: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
-            of_whole = self._inverse_lengthscales(theta, dim) ** 2
-            of_effect, share = np.exp(-2.0 * theta[-2]), _share(theta)
-            whole, slope_whole = self.whole.profile(of_whole @ squared)
-            effects, moved = np.zeros((2, rows.size))
-            for some in _together(dim, rows.size):
-                effect, slope = self.whole.profile(of_effect * squared[some])
-                effects += effect.sum(axis=0)
-                moved += (slope() * squared[some]).sum(axis=0)
-            effects /= dim
-            C = np.full(n * n, 1.0 + self.level)
-            C[lower] = C[upper] = self.level + (1.0 - share) * whole + share * effects
+            of_whole, of_effect, weights = self._parts(theta, dim)
+            inverse = np.sqrt(of_effect)
+            C = np.empty(1 + pairs)
+            C[0] = 1.0
+            slope_whole, moved, gained = slopes = np.empty((3, pairs))
+            for some in pieces:
+                r = np.empty((1 + dim, some.stop - some.start))
+                np.sqrt(of_whole @ summed[:, some], out=r[0])
+                np.multiply(away[:, some], inverse, out=r[1:])
+                phi, slope = self.whole.of_distances(r)
+                mean = np.matmul(weights, phi, out=C[1 + some.start : 1 + some.stop])
+                np.subtract(mean, phi[0], out=gained[some])
+                steep = slope()
+                slope_whole[some] = steep[0]
+                steep[1:] *= squared[:, some]
+                np.matmul(weights[1:], steep[1:], out=moved[some])
+            C += self.level
 
             def pullback(M: FloatArray) -> FloatArray:
-                P = 2.0 * M.reshape(-1)[lower]  # each pair counts twice
-                # ∂r²/∂log ℓ = −2 r²
-                by_whole = -2.0 * (1.0 - share) * of_whole * (squared @ (P * slope_whole()))
-                by_effect = -2.0 * share / dim * of_effect * (moved @ P)
-                by_odds = (effects - whole) @ P * share * (1.0 - share)
-                return np.concatenate([self._per_parameter(by_whole), [by_effect, by_odds]])
+                P = M.reshape(-1)[lower]  # each pair counts twice, and ∂r²/∂log ℓ is −2 r²
+                by_effect, by_odds = slopes[1:] @ P
+                by_whole = -4.0 * weights[0] * of_whole * (summed @ (P * slope_whole))
+                by_effect *= -4.0 * of_effect
+                return np.array([*by_whole, by_effect, 2.0 * weights[0] * by_odds])
 
-            return C.reshape(n, n), pullback
+            return C[places], pullback
 
         return forward
 
     def with_inputs(self, theta: FloatArray, X: FloatArray) -> WithInputs:
-        dim = X.shape[1]
+        n, dim = X.shape
         if dim == 1:
             return self._raised(self._whole.with_inputs(theta, X))
-        whole = self._whole.with_inputs(theta[:-2], X)
-        inverse, share = np.exp(-theta[-2]), _share(theta)
-        inputs = X.T[:, None] * inverse  # (dim, 1, n)
+        of_whole, of_effect, weights = self._parts(theta, dim)
+        of_whole, inverse = np.broadcast_to(of_whole, dim), np.sqrt(of_effect)
+        inputs = np.ascontiguousarray(X.T)[:, None] * inverse  # (dim, 1, n)
 
-        def of(
-            x: FloatArray, some: slice
-        ) -> tuple[FloatArray, FloatArray, Callable[[], FloatArray]]:
-            """Return by how much values are apart, in lengthscales, and φ and φ′ of that."""
-            difference = x.T[some, :, None] * inverse - inputs[some]
-            squared = np.square(difference)
+        def of(x: FloatArray) -> tuple[FloatArray, FloatArray, Callable[[], FloatArray]]:
+            """Return differences (dim, m, n), and φ and φ′ of the whole and of each input."""
+            difference = (x.T * inverse).reshape(dim, -1, 1) - inputs
+            r = np.empty((1 + dim, *difference.shape[1:]))
+            away = np.abs(difference, out=r[1:])
             for c in self.categorical:  # labels differ, they are not apart
-                if some.start <= c < some.stop:
-                    squared[c - some.start] = apart(x[:, c], X[:, c], c) * inverse**2
-                    difference[c - some.start] = 0.0
-            return difference, *self.whole.profile(squared)
+                np.multiply(np.sqrt(apart(x[:, c], X[:, c], c)), inverse, out=away[c])
+                difference[c] = 0.0
+            r = r.reshape(1 + dim, -1)
+            np.sqrt((of_whole / of_effect) @ np.square(r[1:]), out=r[0])
+            return difference, *self.whole.of_distances(r)
 
         def forward(x: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
-            C, pullback_whole = whole(x)
-            groups = _together(dim, C.size)
-            effects = np.zeros_like(C)
-            for some in groups:
-                difference, effect, slope = of(x, some)
-                effects += effect.sum(axis=0)
+            pieces = _pieces(len(x), (1 + dim) * n)
+            C = np.empty((len(x), n))
+            for some in pieces:
+                difference, phi, slope = of(x[some])
+                np.matmul(weights, phi, out=C[some].reshape(-1))
+            C += self.level
 
             def pullback(W: FloatArray) -> FloatArray:
-                by_x = pullback_whole((1.0 - share) * W)
-                factor = 2.0 * inverse * share / dim
-                for some in groups:
-                    # To keep all of several groups would cost those who need no gradient more than
+                by_x = np.empty_like(x)
+                for some in pieces:
+                    # To keep all of several pieces would cost those who need no gradient more than
                     # it costs the others to find them again.
-                    apart_by, _, by = (
-                        of(x, some) if len(groups) > 1 else (difference, effect, slope)
-                    )
-                    by_x[:, some] += factor * (W * by() * apart_by).sum(axis=2).T
+                    apart_by, _, by = of(x[some]) if len(pieces) > 1 else (difference, phi, slope)
+                    steep = by().reshape(1 + dim, -1, n)
+                    steep[1:] *= apart_by
+                    whole = np.einsum("dmn,mn->md", apart_by, W[some] * steep[0])
+                    effects = np.einsum("dmn,mn->md", steep[1:], W[some])
+                    whole *= weights[0] / inverse * of_whole
+                    effects *= weights[1] * inverse
+                    by_x[some] = 2.0 * (whole + effects)
                 return by_x
 
-            return self.level + (1.0 - share) * C + (share / dim) * effects, pullback
+            return C, pullback
 
         return forward
 
@@ -150,13 +166,15 @@ class Additive(Kernel):
     def _whole(self) -> Stationary:
         return self.whole(self.per_dimension, self.categorical)
 
+    def _parts(self, theta: FloatArray, dim: int) -> tuple[FloatArray, float, FloatArray]:
+        """Return ℓ⁻² of the whole and of effects, and the weights of the whole and of effects."""
+        share = 1.0 / (1.0 + np.exp(-theta[-1]))  # odds / (1 + odds)
+        weights = np.full(1 + dim, share / dim)
+        weights[0] = 1.0 - share
+        return np.exp(-2.0 * theta[:-2]), np.exp(-2.0 * theta[-2]), weights
 
-def _together(dim: int, size: int) -> list[slice]:
-    """Return which inputs to go through at once, where arrays of one input have so many entries."""
-    step = max(1, _IN_CACHE // max(1, size))
-    return [slice(start, min(start + step, dim)) for start in range(0, dim, step)]
 
-
-def _share(theta: FloatArray) -> float:
-    """Return the share of the effects, odds / (1 + odds)."""
-    return float(1.0 / (1.0 + np.exp(-theta[-1])))
+def _pieces(count: int, entries: int) -> list[slice]:
+    """Return which to go through at once, where each has so many entries of an array."""
+    step = max(1, _IN_CACHE // max(1, entries))
+    return [slice(start, min(start + step, count)) for start in range(0, count, step)]

@@ -79,6 +79,8 @@ class Kernel(ABC):
         return per_column if self.per_dimension else per_column.sum(keepdims=True)
 
     def _numeric(self, dim: int) -> NDArray[np.intp]:
+        if not self.categorical:
+            return np.arange(dim)
         return np.setdiff1d(np.arange(dim), np.array(self.categorical, dtype=np.intp))
 
 
