@@ -4,6 +4,7 @@ import numpy as np
 import optuna
 import pytest
 from optuna.trial import create_trial
+from scipy.special import ndtr
 from tests.reporting.studies import STUDIES
 
 import calibrant
@@ -151,3 +152,14 @@ def test_a_forecast_says_itself_in_words_and_as_a_table():
     (name,) = calibrant.forecast(limited, {"x": 0.5}).constraints
     assert f"{name} met" in str(calibrant.forecast(limited, {"x": 0.5}))
     assert "<script>" not in calibrant.forecast(limited, {"x": 0.5})._repr_html_()
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("score", [7.0, 12.0, 30.0])
+def test_small_probabilities_keep_their_digits_on_both_sides(sign, score):
+    asked = Outcomes("value", Normal(3.0, 2.0), sign)
+    centre, tail = sign * 3.0, pytest.approx(ndtr(-score), rel=1e-9)
+    assert asked.probability_below(centre - 2.0 * score) == tail
+    assert asked.probability_above(centre + 2.0 * score) == tail
+    both = asked.probability_below(centre + 0.7) + asked.probability_above(centre + 0.7)
+    assert both == pytest.approx(1.0)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from optuna.study import Study
+from scipy.special import ndtr
 
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import interval, percent
@@ -63,12 +64,16 @@ class Outcomes:
 
     def probability_below(self, value: ArrayLike) -> FloatArray:
         """Return the probability that the outcome is at most a value."""
-        below = self.minimised.cdf(self.sign * np.asarray(value, dtype=float))
-        return np.asarray(below if self.sign > 0.0 else 1.0 - below)[()]
+        return self._chance(value, self.sign)
 
     def probability_above(self, value: ArrayLike) -> FloatArray:
         """Return the probability that the outcome is above a value."""
-        return np.asarray(1.0 - self.probability_below(value))[()]
+        return self._chance(value, -self.sign)
+
+    def _chance(self, value: ArrayLike, side: float) -> FloatArray:
+        """Return the probability on one side of a value, to its digits however small it is."""
+        score = self.minimised.score(self.sign * np.asarray(value, dtype=float))
+        return np.asarray(ndtr(side * score))[()]
 
 
 @dataclass(frozen=True)
