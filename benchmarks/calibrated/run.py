@@ -21,7 +21,6 @@ from benchmarks.calibrated.methods import METHODS
 from benchmarks.kit.lines import append, read_lines
 from benchmarks.kit.running import commit, run_missing
 from benchmarks.kit.words import file_name
-from benchmarks.peers import variants
 from benchmarks.peers.suite import HELD_OUT, TASKS
 from benchmarks.peers.variants import OptunaStudy
 from calibrant import CalibratedSampler
@@ -112,22 +111,14 @@ def _study(method: str, name: str, seed: int) -> list[float]:
     return values
 
 
-# On the suite these are searches that benchmarks/peers has run.
-VARIANTS = {"predecessor": "gaussian"}
-
-
 def path(method: str, folder: Path = RESULTS) -> Path:
     """Return where the results of a method are."""
     return folder / f"{file_name(method)}.jsonl"
 
 
 def load(method: str, folder: Path = RESULTS) -> Iterator[dict[str, Any]]:
-    """Yield the results of a method, those on the suite that benchmarks/peers has included."""
-    yield from read_lines(path(method, folder))
-    if method in VARIANTS:
-        for row in variants.load(VARIANTS[method]):
-            if row["task"] in SUITE:
-                yield {"method": method, "part": "suite", **row}
+    """Yield the results of a method."""
+    return read_lines(path(method, folder))
 
 
 def main() -> None:
@@ -151,7 +142,7 @@ def main() -> None:
         for seed in SEEDS[part][repetition : repetition + 1]
         for task in PARTS[part]
         for method in given.methods
-        if (method, part, task, seed) not in done and not (method in VARIANTS and part == "suite")
+        if (method, part, task, seed) not in done
     ]
     run_missing(
         execute, missing, lambda row: append(path(row["method"], given.folder), row), given.jobs

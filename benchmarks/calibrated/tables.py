@@ -200,7 +200,7 @@ def provenance() -> str:
     unnamed = commits.count("")
     changed = sum(commit.endswith("-dirty") for commit in commits)
     return (
-        f"Of {len(commits):,} searches, those of `benchmarks/peers/variants` included, {unnamed:,} "
+        f"Of {len(commits):,} searches, {unnamed:,} "
         f"carry no commit, and {changed:,} that of a checkout with changes (`-dirty`): the code "
         "that made these is not known exactly."
     )
@@ -323,7 +323,9 @@ module (`models/relaxed.py`, `models/local.py`, `models/sharp.py`, `recalibratio
   (scores with a scale of 0.75 to 1.25; before, 0.6 to 1.25) was decided by twelve searches of each control (seeds 50 to 61) and by how often it acts on
   learning tasks ([below](#how-the-tolerance-was-chosen)); before, of a model three times too unsure only half was restored.
 - **Tasks**: 24 of the 62 tasks of the suite of [benchmarks/peers](../peers/README.md), declared beforehand (functions, noise, mixed, conditional, tables, 20 dimensions),
-  and its 12 held-out tasks, with the default model. Searches of the predecessor on the suite are those of `benchmarks/peers/variants`.
+  and its 12 held-out tasks, with the default model.
+- **Versions**: rows of a part are of versions that differ in rounding alone, but for the paper's method in control 2 and on tasks. These searches are of
+  an earlier version, which took the best of noisy outcomes as certain: its rows there tell of other changes, too.
 - **Area**: mean over a search's own steps of its normalised regret. In controls 1 is the best of the first points, in tasks what random search leaves after
   30 evaluations. *Worst tenth*: the mean over tasks of the mean area of each task's worst tenth of runs. *Less*: paired with the same task and seed; below zero,
   the method is better. Intervals by bootstrap over repetitions; p by Wilcoxon's test over pairs, with Holm's correction over the methods of the column.
