@@ -1,6 +1,6 @@
 """Kinds of problems beyond one exact objective evaluated one at a time, and who meets on them.
 
-The plan, in core-minutes: noise 30, workers 30, dimensions 15, long searches 30, mixed spaces 25.
+The plan, in core-minutes: noise 45, workers 30, dimensions 15, long searches 30, mixed spaces 25.
 Optuna's GPSampler takes most of noise, workers and mixed spaces, and would take two hours of each
 of the others, where it is left out.
 """
@@ -8,7 +8,7 @@ of the others, where it is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,8 +57,7 @@ class Kind:
         systems: who is compared.
         trials: of a search, the first points included.
         running: evaluations at a time.
-        repetitions: planned of each.
-        fewer: systems that take longer, and how many repetitions of theirs are planned instead.
+        repetitions: planned of each, on the tasks held out.
         digits: whether the page says to how many digits the minimum was found.
     """
 
@@ -69,17 +68,12 @@ class Kind:
     trials: int = 30
     running: int = 1
     repetitions: int = 20
-    fewer: Mapping[str, int] = field(default_factory=dict)
     digits: bool = False
 
     @property
     def tasks(self) -> dict[str, Task]:
         """All tasks."""
         return {**self.learning, **self.held_out}
-
-    def planned(self, system: str) -> int:
-        """Return how many repetitions of each task a system is to have."""
-        return self.fewer.get(system, self.repetitions)
 
 
 def _noisy(share: float, *names: str) -> dict[str, Task]:
@@ -128,7 +122,6 @@ KINDS: dict[str, Kind] = {
             **_noisy(0.2, *_HELD_OUT, "colville, noisy"),
         },
         tuple(SYSTEMS),
-        fewer={"optuna-gp": 10},
     ),
     "workers": Kind(
         "Eight evaluations at a time: when one ends, in random order, the next is asked for.",
@@ -137,7 +130,6 @@ KINDS: dict[str, Kind] = {
         ("calibrant", "optuna-gp", "optuna-tpe", "random"),
         trials=53,
         running=8,
-        fewer={"optuna-gp": 5},
     ),
     "dimensions": Kind(
         "50 to 100 dimensions: functions that all of them matter to, functions of four of them, "

@@ -142,22 +142,23 @@ def each(kind: Kind, found: Regrets) -> str:
 def section(name: str) -> list[str]:
     kind, without = run_part(KINDS[name], name)
     found, seconds = regrets(name)
-    fewer = "".join(f", {count} of {system}" for system, count in kind.fewer.items())
     planned = (
         f"{kind.trials} evaluations, {kind.running} at a time, {kind.repetitions} repetitions "
-        f"planned{fewer}."
+        "planned."
     )
     parts = [f"## {name.capitalize()}", f"{kind.about} {planned}"]
     for title, tasks in (("Held-out tasks", kind.held_out), ("Learning tasks", kind.learning)):
         if tasks:
             parts += [f"**{title}**", table(kind, found, seconds, tasks)]
     short = [
-        f"{system} ({fewest} of {kind.planned(system)})"
+        f"{system} ({fewest} of {kind.repetitions})"
         for system in kind.systems
-        if (fewest := min(len(found[system][task]) for task in kind.tasks)) < kind.planned(system)
+        if (fewest := min(len(found[system][task]) for task in kind.held_out)) < kind.repetitions
     ]
     if short:
-        parts.append(f"Repetitions missing, the least of a task: {', '.join(short)}.")
+        parts.append(
+            f"Repetitions missing on held-out tasks, the least of one: {', '.join(short)}."
+        )
     if without:
         parts.append(f"Not run by all systems yet: {', '.join(without)}.")
     parts += [verdict(kind, found), each(kind, found)]
