@@ -162,6 +162,18 @@ def test_mistakes_are_named_before_anything_runs(options, complaint, tmp_path, m
     assert complaint in result.output.replace("\n", " ")
 
 
+@pytest.mark.parametrize("program", [["train", "--lr", "{lr}"], ["--lr", "{lr}"]])
+def test_options_of_a_program_without_a_mark_before_it_are_explained(program, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    told = runner.invoke(app, ["tune", "-p", "lr=0.1..1", *program])
+    assert told.exit_code == 2
+    assert "No such option: --lr. Write `--` before the program" in told.output
+    marked = runner.invoke(app, ["tune", "--trails", "3", "--", *program])
+    assert marked.exit_code == 2
+    assert "No such option: --trails" in marked.output
+    assert "before the program" not in marked.output
+
+
 def test_another_job_does_not_mix_with_a_stored_one(job):
     first = runner.invoke(app, job("--trials", "2", "--seed", "0"))  # one of them succeeds
     assert first.exit_code == 0, first.output

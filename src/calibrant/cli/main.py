@@ -11,6 +11,7 @@ from calibrant.cli.decisions import forecast, recommend
 from calibrant.cli.demo import demo
 from calibrant.cli.explain import explain
 from calibrant.cli.outlook import outlook
+from calibrant.cli.programs import WithProgram
 from calibrant.cli.publish import publish
 from calibrant.cli.recalibrate import recalibrate
 from calibrant.cli.report import report
@@ -28,8 +29,8 @@ app = typer.Typer(
 )
 
 
-app.command()(tune)
-app.command()(worker)
+app.command(cls=WithProgram)(tune)
+app.command(cls=WithProgram)(worker)
 app.command()(merge)
 app.command()(outlook)
 app.command()(suggest)
