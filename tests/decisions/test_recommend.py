@@ -277,3 +277,15 @@ def test_one_evaluation_says_nothing_of_noise_nor_of_other_settings():
     assert str(found).startswith("Use x=0.2. It gives 1.5.\nIt is the only evaluation")
     with pytest.raises(ValueError, match="needs two finished trials"):
         calibrant.forecast(study, {"x": 0.7})
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_a_few_evaluations_say_nothing_of_noise_unless_they_are_repeated(count):
+    rng = np.random.default_rng(count)
+    points, values = rng.random(count), rng.normal(size=count)
+    found = calibrant.recommend(study_of(points, values))
+    assert (found.value, found.noise) == (values.min(), 0.0)
+    assert found.reason.endswith(f"{count} evaluations say nothing about noise.")
+    again = np.concatenate([points, points[:1]])
+    repeated = calibrant.recommend(study_of(again, [*values, values[0] + 1.0]))
+    assert "say nothing" not in repeated.reason

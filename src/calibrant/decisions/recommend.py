@@ -48,6 +48,8 @@ _UNSEEN = 0.1
 # Of noise, as a share of the spread of outcomes. Below the second the best evaluation can be little
 # better than its setting is: less is to be gained by the model than structure it has missed costs.
 _NEGLIGIBLE, _SMALL = 0.01, 0.1
+# Evaluations: of fewer, none of them repeated, a model knows no more of noise than its prior says.
+_FEWEST = 5
 _TIMES = (1, 2, 3, 5)  # evaluations of each listed setting to choose from
 _MOST_OF_IT = 0.8  # of what the most of them would gain: as many as reach that
 _WORTH_IT = 0.25  # of the expected loss, by the model: less is not worth the evaluations
@@ -153,17 +155,19 @@ def _basis(
     noisy: bool | None,
 ) -> tuple[str, bool, str]:
     """Return by what to choose, whether evaluations can be taken as they are, and why."""
-    told = "It has the best value observed"
+    told, count = "It has the best value observed", belief.history.Y.size
     if noisy is not None:
         if noisy:
             why = "Chosen by what the model expects, as the study is marked as noisy."
             return "posterior", False, why
         return "observation", True, f"{told}. The study is marked as free of noise."
     if np.ptp(belief.history.Y[:, 0] / 2.0) == 0.0:  # there is no scale to tell noise by
-        if belief.history.Y.size == 1:
+        if count == 1:
             return "observation", True, "It is the only evaluation: nothing is known of noise."
         return "observation", True, "All evaluations have given the same value."
     again = [belief.history.Y[group, 0] for group in settings.rows if group.size > 1]
+    if not again and count < _FEWEST and belief.objectives[0].stds is None:
+        return "observation", True, f"{told}. {count} evaluations say nothing about noise."
     if again and all(np.ptp(values / 2.0) == 0.0 for values in again):
         return "observation", True, f"{told}, and repeated evaluations gave equal values."
     spread = float(np.subtract(*np.quantile(belief.objectives[0].y / 2.0, [0.75, 0.25])) * 2.0)
