@@ -28,7 +28,7 @@ FAMILIES: tuple[Callable[[int], Problem], ...] = (
     test_functions.styblinski_tang,
 )
 _WAVES = 200  # random cosines of a landscape
-FIRST_BOWL = 480
+FIRST_BOWL = 270
 _LABELS = "abcde"
 
 

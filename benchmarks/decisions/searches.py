@@ -38,8 +38,7 @@ RULES_AT = (10, 20, 30, 40, 50)  # trials: each look of theirs takes about a sec
 SEEDS = range(30, 60)  # of the searches to judge by; 0 to 29 were those looked at before
 WITH_RULES = SEEDS[:6]  # those of the searches in which other rules are asked, too
 SEED = 3  # of searches on kinds of tasks
-KINDS = 720  # that calibrant searches
-OF_OTHERS = 240  # of them, that other samplers search, beside those from the first bowl on
+KINDS = 360
 
 
 class RandomStudy(OptunaStudy):
@@ -137,14 +136,15 @@ def plan(what: str) -> list[tuple[Any, ...]]:
             for seed in SEEDS
             for task in HELD_OUT
         ]
+    mixed = np.random.default_rng(0).permutation(KINDS).tolist()
     own = [
         *(("calibrant", task, 8) for task in (*TUNING, *SUITE)),
-        *(("calibrant", f"kind {number}", SEED) for number in range(KINDS)),
-        *(("calibrant", task, 9) for task in (*TUNING, *SUITE)),
+        *(("calibrant", f"kind {number}", SEED) for number in mixed),
+        *(("calibrant", task, 9) for task in SUITE),
     ]
     others = [
         (sampler, f"kind {number}", 2, (), BUDGETS["judge"])
-        for number in (*range(OF_OTHERS), *range(kinds.FIRST_BOWL, KINDS))
+        for number in range(KINDS)
         for sampler in ("optuna-tpe", "optuna-cma", "random")
     ]
     return [*own, *others]
