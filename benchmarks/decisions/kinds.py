@@ -3,9 +3,8 @@
 A map from what a search looks like to what it will still gain must have met many kinds of problems.
 Each number gives one task: a classic function in some number of dimensions, moved, with or without
 noise; a random landscape, smooth or rough; or a table such as tuning gives, with steps, labels,
-settings that do not matter, and outcomes rounded as an accuracy is. From ``FIRST_BOWL`` on, it is a
-single valley, in which a search refines for long, or a landscape with a flat top, as outcomes have
-where training diverges.
+settings that do not matter, and outcomes rounded as an accuracy is; a single valley, in which a
+search refines for long; or a landscape with a flat top, as outcomes have where training diverges.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ FAMILIES: tuple[Callable[[int], Problem], ...] = (
     test_functions.styblinski_tang,
 )
 _WAVES = 200  # random cosines of a landscape
-FIRST_BOWL = 270
+FIRST_OF_FIVE = 480  # tasks from here on are of all kinds, those before of the first three
 _LABELS = "abcde"
 
 
 @cache
 def task(number: int) -> Task:
-    """Return the task of a number: three kinds by turns, and two from ``FIRST_BOWL`` on."""
+    """Return the task of a number: of each kind by turns."""
     rng = np.random.default_rng([number, 20])
-    if number >= FIRST_BOWL:
-        return (_bowl, _cliff)[number % 2](number, rng)
-    return (_function, _landscape, _table)[number % 3](number, rng)
+    if number < FIRST_OF_FIVE:
+        return (_function, _landscape, _table)[number % 3](number, rng)
+    return (_function, _landscape, _table, _bowl, _cliff)[number % 5](number, rng)
 
 
 def _function(number: int, rng: np.random.Generator) -> Task:

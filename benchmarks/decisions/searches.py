@@ -37,8 +37,7 @@ LEFT = (0.5, 0.75, 0.9, 0.95, 0.975)  # levels of what is left to gain
 RULES_AT = (10, 20, 30, 40, 50)  # trials: each look of theirs takes about a second
 SEEDS = range(30, 60)  # of the searches to judge by; 0 to 29 were those looked at before
 WITH_RULES = SEEDS[:6]  # those of the searches in which other rules are asked, too
-SEED = 3  # of searches on kinds of tasks
-KINDS = 360
+KINDS = 780
 
 
 class RandomStudy(OptunaStudy):
@@ -136,15 +135,16 @@ def plan(what: str) -> list[tuple[Any, ...]]:
             for seed in SEEDS
             for task in HELD_OUT
         ]
-    mixed = np.random.default_rng(0).permutation(KINDS).tolist()
+    first, more = range(kinds.FIRST_OF_FIVE), range(kinds.FIRST_OF_FIVE, KINDS)
     own = [
         *(("calibrant", task, 8) for task in (*TUNING, *SUITE)),
-        *(("calibrant", f"kind {number}", SEED) for number in mixed),
-        *(("calibrant", task, 9) for task in SUITE),
+        *(("calibrant", f"kind {number}", 2, (), 70) for number in first),
+        *(("calibrant", f"kind {number}", 3) for number in more),
+        *(("calibrant", task, 7, (), 70) for task in (*TUNING, *SUITE)),
     ]
     others = [
-        (sampler, f"kind {number}", 2, (), BUDGETS["judge"])
-        for number in range(KINDS)
+        (sampler, f"kind {number}", 2, (), 70)
+        for number in (*first[:240], *more[:120])
         for sampler in ("optuna-tpe", "optuna-cma", "random")
     ]
     return [*own, *others]
