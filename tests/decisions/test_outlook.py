@@ -138,7 +138,7 @@ def test_the_latest_outlooks_are_averaged():
     ahead = calibrant.outlook(study_of(VALUES), trials=10, delta=0.3)
     each = [
         calibrant.outlook(study_of(VALUES[:n]), trials=10, delta=0.3).probability
-        for n in range(len(VALUES) - 4, len(VALUES) + 1)
+        for n in range(5, len(VALUES) + 1)  # the latest ten, but for those before the fifth
     ]
     assert ahead.lately == pytest.approx(np.mean(each))
     assert ahead.probability == pytest.approx(each[-1])

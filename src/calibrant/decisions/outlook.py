@@ -29,7 +29,7 @@ LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # of the fan: from best to wor
 TRIALS = 20  # to look ahead, unless said
 MOST_TRIALS = 100  # to look ahead: searches that it was learned from were no longer
 LEAST_OUTCOMES = 5  # fewer say nothing about a search
-LATELY = 5  # looks, one after each of the latest trials: the lowest of many is low by chance
+LATELY = 10  # looks, one after each of the latest trials: the lowest of many is low by chance
 WORTH_HAVING = 0.1  # of the unit: the improvement asked about, unless said
 _NEARLY_ALL = 0.9  # of what is expected to be gained
 
@@ -43,7 +43,7 @@ class Outlook:
         trials: how many more are looked ahead.
         delta: the improvement asked about.
         probability: that the best value improves by at least ``delta`` within ``trials``.
-        lately: the mean of that probability after each of the latest five trials.
+        lately: the mean of that probability after each of the latest ten trials.
         levels: the levels of the fan's quantiles.
         fan: the best value after 1, 2, … trials, (trials, levels); the first columns are better.
         gains: by how much it is expected to improve within 1, 2, … trials.

@@ -32,7 +32,7 @@ class StopWhen:
     True
 
     After each trial it takes the :func:`~calibrant.outlook` of the study, and stops when the
-    probability has been low on average over the latest five. Why it stopped is in
+    probability has been low on average over the latest ten. Why it stopped is in
     ``reason``, in the log, and in the study's user attribute ``calibrant:stopped``.
 
     With ``value`` and ``price`` it weighs costs instead: it stops when no number of further trials,
