@@ -199,7 +199,9 @@ def section() -> list[str]:
         "difference may be chance. Searches on these tasks had been looked at five times before "
         "the last fit. What was changed was decided on tasks left out in turn, not on these, and "
         "the long searches below were run anew, from other first points, and looked at once; but "
-        "the tasks are not quite unseen, and the short searches are those looked at before.",
+        "the tasks are not quite unseen, and the short searches are those looked at before. "
+        f"{len(searches.SEEDS)} long searches of each task were planned; the command goes on where "
+        "it stopped.",
         "",
         f"**{_count(long)} searches of 70 trials by calibrant on {_tasks(long)} held-out tasks**",
         "",

@@ -251,9 +251,13 @@ def section() -> list[str]:
     return [
         "## Stopping",
         "",
-        "A rule looks after every trial from the tenth on, as `StopWhen` does. It is wrong where "
-        "the next 20 (or 10) trials would have improved the best value by at least a tenth of the "
-        "interquartile range. "
+        "A rule looks after every trial from the tenth on, as `StopWhen` does. A stop is wrong "
+        "where the next 20 (or 10) trials would have improved the best value by at least a tenth "
+        "of the interquartile range. calibrant goes by the mean of the latest ten outlooks, as was "
+        "decided on tasks to learn from, left out in turn (`python -m "
+        "benchmarks.decisions.stopping check`): at 5 %, 7.1 % of 439 stops were wrong by the "
+        "latest outlook and 29 % of the trials saved, by the mean of five 5.6 % of 391 and 24 %, "
+        "by the mean of ten 3.2 % of 349 and 20 %. "
         "Saved: share of all trials of the search. Regret: how much better the whole search did, "
         "in interquartile ranges. The oracle knows what comes. The last two lines choose, in "
         "hindsight, the setting that saves most with at most 5 % of wrong stops.",
