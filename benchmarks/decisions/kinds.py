@@ -3,7 +3,8 @@
 A map from what a search looks like to what it will still gain must have met many kinds of problems.
 Each number gives one task: a classic function in some number of dimensions, moved, with or without
 noise; a random landscape, smooth or rough; or a table such as tuning gives, with steps, labels,
-settings that do not matter, and outcomes rounded as an accuracy is.
+settings that do not matter, and outcomes rounded as an accuracy is; a single valley, in which a
+search refines for long; or a landscape with a flat top, as outcomes have where training diverges.
 """
 
 from __future__ import annotations
@@ -26,14 +27,17 @@ FAMILIES: tuple[Callable[[int], Problem], ...] = (
     test_functions.styblinski_tang,
 )
 _WAVES = 200  # random cosines of a landscape
+FIRST_OF_FIVE = 480  # tasks from here on are of all kinds, those before of the first three
 _LABELS = "abcde"
 
 
 @cache
 def task(number: int) -> Task:
-    """Return the task of a number: a third of each kind."""
+    """Return the task of a number: of each kind by turns."""
     rng = np.random.default_rng([number, 20])
-    return (_function, _landscape, _table)[number % 3](number, rng)
+    if number < FIRST_OF_FIVE:
+        return (_function, _landscape, _table)[number % 3](number, rng)
+    return (_function, _landscape, _table, _bowl, _cliff)[number % 5](number, rng)
 
 
 def _function(number: int, rng: np.random.Generator) -> Task:
@@ -54,15 +58,58 @@ def _landscape(number: int, rng: np.random.Generator) -> Task:
         level = value(x) + bowl * float(np.sum((x - centre) ** 2))
         return float(np.expm1(power * level) / power) if power > 0.05 else level
 
+    return _on_cube(number, dim, height, float("nan"), rng)
+
+
+def _on_cube(
+    number: int,
+    dim: int,
+    height: Callable[[np.ndarray], float],
+    lowest: float,
+    rng: np.random.Generator,
+) -> Task:
+    """Return a function of points in the unit cube as a task, perhaps a noisy one."""
     spread = np.std([height(x) for x in np.random.default_rng(0).random((512, dim))])
     names = [f"x{i}" for i in range(dim)]
     return Task(
         f"kind {number}",
         tuple(real(name, 0.0, 1.0) for name in names),
         lambda settings: height(np.array([settings[name] for name in names])),
-        float("nan"),
+        lowest,
         _noise(rng, spread),
     )
+
+
+def _bowl(number: int, rng: np.random.Generator) -> Task:
+    """Return a valley, flat or steep at its bottom, longer in some directions than in others."""
+    dim = int(rng.integers(1, 16))
+    turn = np.linalg.qr(rng.standard_normal((dim, dim)))[0]
+    widths = 10.0 ** rng.uniform(-rng.uniform(0.0, 2.0), 0.0, dim)
+    centre, power = rng.uniform(0.1, 0.9, dim), rng.uniform(0.5, 2.0)
+
+    def height(x: np.ndarray) -> float:
+        return float(np.sum((widths * (turn @ (x - centre))) ** 2) ** power)
+
+    return _on_cube(number, dim, height, 0.0, rng)
+
+
+def _cliff(number: int, rng: np.random.Generator) -> Task:
+    """Return a draw of a Gaussian process whose upper part is flat, and the rest bent."""
+    dim = int(rng.integers(1, 13))
+    value, share, power = waves(dim, rng), rng.uniform(0.2, 0.9), rng.uniform(0.0, 2.0)
+    bowl, centre = rng.exponential(2.0), rng.uniform(0.1, 0.9, dim)
+
+    def level(x: np.ndarray) -> float:
+        return value(x) + bowl * float(np.sum((x - centre) ** 2))
+
+    some = np.random.default_rng(1).random((512, dim))
+    edge = float(np.quantile([level(x) for x in some], share))
+
+    def height(x: np.ndarray) -> float:
+        below = max(edge - level(x), 0.0)
+        return -float(np.log1p(power * below) / power) if power > 0.05 else -below
+
+    return _on_cube(number, dim, height, float("nan"), rng)
 
 
 def _table(number: int, rng: np.random.Generator) -> Task:

@@ -3,10 +3,10 @@
     python -m benchmarks.decisions.learning          # prints the tables to ship
     python -m benchmarks.decisions.learning check    # tasks left out in turn: log loss, reliability
 
-Learned from: all searches of the peers' suite that are stored (calibrant, its variants and 16 other
-systems, 30 and 100 trials) and the searches of :mod:`~benchmarks.decisions.searches` on other kinds
-of tasks. Searches by calibrant and by other samplers have a table each: on tasks left out the log
-loss is 0.359, with one table for all 0.364 (``check``). No held-out task is read here.
+Searches by calibrant are learned from those of :mod:`~benchmarks.decisions.searches` on the suite,
+on tuning jobs and on other kinds of tasks, with the code of today. Searches by others have a table
+of their own, from those on other kinds and from all searches of the peers' suite that are stored
+(16 systems, 30 and 100 trials). No held-out task is read here.
 """
 
 from __future__ import annotations
@@ -14,23 +14,25 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import expit, log_expit, logit
 
 from benchmarks.decisions import searches
-from benchmarks.peers import run, variants
+from benchmarks.peers import run
 from benchmarks.peers.suite import SUITE, TASKS
-from calibrant.decisions.gains import exceedance, exceedance_terms
+from calibrant.decisions.gains import TERMS, exceedance, log_sizes, log_trials
 from calibrant.decisions.progress import FEATURES, Progress, progress
 
 TRIALS = np.array([1, 3, 5, 10, 20, 50])
 GAINS = np.array([0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0])  # in units
-SHORT, EARLIEST, FEW, MANY = 30, 5, 2, 16  # states that are drawn of a short and of a long search
+SHORT, EARLIEST, FEW, MANY = 30, 5, 2, 12  # states that are drawn of a short and of a long search
 _WIDEST = 3.0  # standardised features are clipped
 _RIDGE = 1e-3
+_LEVEL, _SIZE = 0, 2  # the terms that may be negative
 
 
 class Curve(NamedTuple):
@@ -40,11 +42,16 @@ class Curve(NamedTuple):
     task: str
     y: np.ndarray
     dim: int
+    whole: float = 0.0  # the share of parameters that take some values only
 
     @property
     def chosen(self) -> bool:
-        """Whether calibrant chose the points, in any variant."""
-        return self.sampler.startswith("calibrant") or self.sampler in variants.VARIANTS
+        """Whether calibrant chose the points."""
+        return self.sampler.startswith("calibrant")
+
+    def progress(self, count: int) -> Progress:
+        """Return where the search stood after so many trials."""
+        return progress(self.y[:count], self.dim, self.chosen, self.whole)
 
 
 class States(NamedTuple):
@@ -59,15 +66,26 @@ class States(NamedTuple):
         return States(*(part[which] for part in self))
 
 
+def curve_of(record: dict) -> Curve:
+    """Return a search of :mod:`~benchmarks.decisions.searches`."""
+    y = np.array(record["outcomes"])
+    return Curve(record["sampler"], record["task"], y, record["dim"], whole(record["task"]))
+
+
+@cache
+def whole(task: str) -> float:
+    """Return the share of a task's parameters that take some values only."""
+    return float(np.mean([one["type"] != "float" for one in searches.task_of(task).space]))
+
+
 def curves() -> Iterator[Curve]:
-    """Yield the searches to learn from."""
-    stored = [*run.load(), *(r for name in variants.VARIANTS for r in variants.load(name))]
-    for r in stored:
-        if r["task"] in SUITE and not r.get("error"):
-            name = r.get("rival") or r["variant"]
-            yield Curve(name, r["task"], _outcomes(r), len(TASKS[r["task"]].space))
-    for r in searches.load("learn"):
-        yield Curve(r["sampler"], r["task"], np.array(r["outcomes"]), r["dim"])
+    """Yield the searches to learn from; what calibrant's model was asked in is older than today."""
+    for r in run.load():
+        own = r["rival"].startswith("calibrant")
+        if r["task"] in SUITE and not r.get("error") and not own:
+            dim = len(TASKS[r["task"]].space)
+            yield Curve(r["rival"], r["task"], _outcomes(r), dim, whole(r["task"]))
+    yield from (curve_of(r) for r in searches.load("learn") if "states" not in r)
 
 
 def _outcomes(record: dict) -> np.ndarray:
@@ -89,7 +107,7 @@ def states() -> States:
             continue
         best = np.minimum.accumulate(curve.y)
         for n in rng.choice(np.arange(EARLIEST, curve.y.size - 1), count, replace=False):
-            now = progress(curve.y[:n], curve.dim, curve.chosen)
+            now = curve.progress(int(n))
             if now.unit > 0.0:
                 features.append(now.features)
                 tasks.append(curve.task)
@@ -115,40 +133,65 @@ def fit(data: States) -> np.ndarray:
     std[std == 0.0] = 1.0  # a feature that all have in common says nothing
     Z = np.clip((data.features - mean) / std, -_WIDEST, _WIDEST)
     Z = np.column_stack([np.ones(len(Z)), Z, Z**2 - 1.0])
-    signs = exceedance_terms(TRIALS, GAINS).reshape(-1, 4).T  # of the terms, one per event
-    happened = (data.gains[:, :, None] > GAINS).reshape(len(Z), -1).astype(float)
-    known = np.repeat(np.isfinite(data.gains), GAINS.size, axis=1)
+    log_k, (log_fine, log_coarse) = log_trials(TRIALS)[:, None], log_sizes(GAINS)
+    some = np.isfinite(log_fine)  # at no gain at all, its size is certain
+    log_fine = np.where(some, log_fine, 0.0)
+    happened = (data.gains[:, :, None] > GAINS).astype(float)
     count = Counter(data.tasks.tolist())
     weight = 1.0 / np.sqrt([count[task] for task in data.tasks.tolist()])
-    weights = (weight / weight.sum())[:, None] * known / signs.shape[1]
+    weight = weight / (weight.sum() * TRIALS.size * GAINS.size)
+    weights = weight[:, None, None] * np.isfinite(data.gains)[:, :, None]
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        table = flat.reshape(4, -1)
+        table = flat.reshape(TERMS, -1)
         raw = Z @ table.T
         terms, slopes = np.logaddexp(0.0, raw), expit(raw)
-        terms[:, 0], slopes[:, 0] = raw[:, 0], 1.0
-        logit = terms @ signs
-        error = weights * (expit(logit) - happened)
+        for free in (_LEVEL, _SIZE):
+            terms[:, free], slopes[:, free] = raw[:, free], 1.0
+        level, growth, size, widening, fine, coarse = terms.T[:, :, None, None]
+        at_all = level + growth * log_k
+        more = size + widening * log_k - fine * log_fine - coarse * log_coarse
+        log_p = log_expit(at_all) + np.where(some, log_expit(more), 0.0)
+        none = expit(-at_all)
+        less = np.where(some, expit(-more), 0.0)
+        rest = np.maximum(none + (1.0 - none) * less, 1e-300)  # 1 − p, without cancellation
+        value = -np.sum(weights * np.where(happened == 1.0, log_p, np.log(rest)))
+        error = weights * (np.exp(log_p) - happened) / rest
+        by_any, by_more = error * none, error * less
+        by_terms = [
+            by_any,
+            by_any * log_k,
+            by_more,
+            by_more * log_k,
+            -by_more * log_fine,
+            -by_more * log_coarse,
+        ]
+        by_raw = np.column_stack([part.sum(axis=(1, 2)) for part in by_terms]) * slopes
         penalised = table.copy()
         penalised[:, 0] = 0.0
-        gradient = (Z.T @ ((error @ signs.T) * slopes)).T + 2.0 * _RIDGE * penalised
-        value = np.sum(weights * (np.logaddexp(0.0, logit) - happened * logit))
+        gradient = (Z.T @ by_raw).T + 2.0 * _RIDGE * penalised
         return float(value + _RIDGE * np.sum(penalised**2)), gradient.ravel()
 
-    start = np.zeros(4 * Z.shape[1])
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 150}).x
-    parts, squares = np.split(found.reshape(4, -1).T, [1 + mean.size])
+    start = np.zeros(TERMS * Z.shape[1])
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 120}).x
+    parts, squares = np.split(found.reshape(TERMS, -1).T, [1 + mean.size])
     scale = np.column_stack([[0.0, *mean], [1.0, *std]])
-    return np.hstack([scale, parts, np.vstack([np.zeros(4), squares])])
+    return np.hstack([scale, parts, np.vstack([np.zeros(TERMS), squares])])
 
 
-def left_out(data: States, folds: int = 4) -> np.ndarray:
+def folds(tasks: np.ndarray, count: int = 4) -> dict[str, int]:
+    """Return which part of the tasks each belongs to."""
+    names = sorted(set(tasks.tolist()))
+    order = np.random.default_rng(1).permutation(len(names)) % count
+    return dict(zip(names, order.tolist(), strict=True))
+
+
+def left_out(data: States) -> np.ndarray:
     """Return probabilities by fits to other tasks, (states, TRIALS, GAINS)."""
-    tasks = sorted(set(data.tasks.tolist()))
-    order = np.random.default_rng(1).permutation(len(tasks)) % folds
-    fold = np.array([dict(zip(tasks, order.tolist(), strict=True))[t] for t in data.tasks.tolist()])
+    part = folds(data.tasks)
+    fold = np.array([part[task] for task in data.tasks.tolist()])
     stated = np.zeros((len(fold), TRIALS.size, GAINS.size))
-    for k in range(folds):
+    for k in set(part.values()):
         tables = fit_both(data.rows(fold != k))
         for row in np.flatnonzero(fold == k):
             own = bool(data.chosen[row])
@@ -178,7 +221,7 @@ def draws_compared() -> list[tuple[str, float]]:
         y = np.array(r["outcomes"])
         best = np.minimum.accumulate(y)
         for n, numbers in r.get("states", {}).items():
-            now = progress(y[: int(n)], r["dim"], r["sampler"] == "calibrant")
+            now = curve_of(r).progress(int(n))
             if now.unit > 0.0:
                 parts["outcomes"].append(now.features)
                 parts["draws"].append(np.log(1e-3 + np.maximum(numbers, 0.0) / now.unit))
@@ -202,8 +245,7 @@ def learning_on(doubts: tuple[float, ...] = (0.1, 0.5, 2.0), searches_used: int 
     shift is one Newton step from none: (happened − expected) / (variance + 1/doubt). 0: no shift.
     """
     data = states()
-    names = sorted(set(data.tasks.tolist()))
-    part = dict(zip(names, np.random.default_rng(1).permutation(len(names)) % 2, strict=True))
+    part = folds(data.tasks, 2)
     halves = np.array([part[task] for task in data.tasks.tolist()])
     tables = [fit_both(data.rows(halves != half)) for half in (0, 1)]
     stated, came, records = [], [], []
@@ -212,7 +254,7 @@ def learning_on(doubts: tuple[float, ...] = (0.1, 0.5, 2.0), searches_used: int 
         curve, table = long[i], tables[part[long[i].task]][long[i].chosen]
         best, expected, variance, happened = np.minimum.accumulate(curve.y), 0.0, 0.0, 0.0
         for n in range(EARLIEST, curve.y.size - 1):
-            now = progress(curve.y[:n], curve.dim, curve.chosen)
+            now = curve.progress(n)
             if now.unit <= 0.0:
                 break
             if n % 7 == 0:
@@ -267,8 +309,9 @@ def main() -> None:
         print(f"    {own}: {{")
         for name, row in zip(("(constant)", *FEATURES), table, strict=True):
             digits = [3, 3] + [2] * (row.size - 2)  # of mean and std, and of the parts
-            numbers = (f"{x:.{n}f}" for x, n in zip(row, digits, strict=True))
-            print(f'        "{name}": ({", ".join(numbers)}),')
+            numbers = [f"{x:.{n}f}" for x, n in zip(row, digits, strict=True)]
+            parts, squares = ", ".join(numbers[: 2 + TERMS]), ", ".join(numbers[2 + TERMS :])
+            print(f'        "{name}": ({parts},\n            {squares}),')
         print("    },")
 
 

@@ -1,4 +1,4 @@
-"""Searches of 70 trials, to learn from and to judge by.
+"""Searches of 90 trials to learn from, and of 70 to judge by.
 
     python -m benchmarks.decisions.searches learn   # tasks to learn from: the suite, other kinds
     python -m benchmarks.decisions.searches judge   # held-out tasks, which nothing is learned from
@@ -32,12 +32,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "peers" / "adapters"))
 from own import GP, TPE, Calibrant, OptunaStudy
 
 FOLDER = Path(__file__).parent / "results"
-BUDGET = 70
+BUDGETS = {"learn": 90, "judge": 70}  # longer to learn from: what came is known for longer
 LEFT = (0.5, 0.75, 0.9, 0.95, 0.975)  # levels of what is left to gain
 RULES_AT = (10, 20, 30, 40, 50)  # trials: each look of theirs takes about a second
-WITH_RULES = range(6)  # seeds of the searches in which other rules are asked, too
-REPETITIONS = 30
-KINDS = 240
+SEEDS = range(30, 60)  # of the searches to judge by; 0 to 29 were those looked at before
+WITH_RULES = SEEDS[:6]  # those of the searches in which other rules are asked, too
+KINDS = 756
 
 
 class RandomStudy(OptunaStudy):
@@ -58,13 +58,17 @@ def task_of(name: str) -> Task:
 
 
 def execute(
-    sampler: str, task_name: str, seed: int, rules_at: tuple[int, ...] = ()
+    sampler: str,
+    task_name: str,
+    seed: int,
+    rules_at: tuple[int, ...] = (),
+    budget: int = BUDGETS["learn"],
 ) -> dict[str, Any]:
     """Return what is to be kept of one search; at some numbers of trials, other rules' values."""
     task, rng = task_of(task_name), np.random.default_rng([seed, 1])
-    search = SAMPLERS[sampler](list(task.space), seed, BUDGET)
+    search = SAMPLERS[sampler](list(task.space), seed, budget)
     points, outcomes, means, rules = task.first(FIRST, seed), [], [], {}
-    for step in range(BUDGET):
+    for step in range(budget):
         if step in rules_at:
             rules[str(step)] = rule_values(search.study, np.random.default_rng([seed, step]))
         settings = points[step] if step < FIRST else search.ask()
@@ -121,15 +125,20 @@ def plan(what: str) -> list[tuple[Any, ...]]:
     """Return the searches, so ordered that every task is met before any is met again."""
     if what == "judge":
         return [
-            ("calibrant", task, seed, RULES_AT if seed in WITH_RULES else ())
-            for seed in range(REPETITIONS)
+            ("calibrant", task, seed, RULES_AT if seed in WITH_RULES else (), BUDGETS[what])
+            for seed in SEEDS
             for task in HELD_OUT
         ]
-    own = [("calibrant", f"kind {number}", 2) for number in range(2 * KINDS)]
-    own += [("calibrant", task, seed) for seed in (5, 6, 7) for task in (*TUNING, *SUITE)]
+    first, more = range(kinds.FIRST_OF_FIVE), range(kinds.FIRST_OF_FIVE, KINDS)
+    own = [
+        *(("calibrant", task, 8) for task in (*TUNING, *SUITE)),
+        *(("calibrant", f"kind {number}", 2, (), 70) for number in first),
+        *(("calibrant", f"kind {number}", 3) for number in more),
+        *(("calibrant", task, 7, (), 70) for task in (*TUNING, *SUITE)),
+    ]
     others = [
-        (sampler, f"kind {number}", 2)
-        for number in range(KINDS)
+        (sampler, f"kind {number}", 2, (), 70)
+        for number in first[:240]
         for sampler in ("optuna-tpe", "random")
     ]
     return [*own, *others]

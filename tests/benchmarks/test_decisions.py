@@ -17,18 +17,21 @@ from benchmarks.decisions.learning import Curve, States
 from benchmarks.peers.suite import HELD_OUT
 
 from calibrant import CalibratedSampler, review
-from calibrant.decisions.gains import exceedance
+from calibrant import outlook as calibrant_outlook
+from calibrant.decisions.gains import TERMS, exceedance
+from calibrant.decisions.outlook import LATELY
 from calibrant.decisions.progress import FEATURES, Progress, progress
 
 
 def test_a_law_of_the_right_form_is_found_again():
     rng = np.random.default_rng(0)
     features = rng.normal(size=(4000, len(FEATURES)))
-    table = np.zeros((1 + len(FEATURES), 10))
+    table = np.zeros((1 + len(FEATURES), 2 + 2 * TERMS))
     table[:, 1] = 1.0
-    table[0, 2:6] = (-1.0, 0.3, -1.0, 0.5)
+    table[0, 2 : 2 + TERMS] = (-1.0, 0.3, 0.5, -0.5, -1.0, 0.5)
     table[3, 2] = -1.0  # the longer since the best, the less
-    table[3, 6] = 0.3  # though ever more slowly
+    table[3, 4] = 0.5  # but what comes then is larger
+    table[3, 2 + TERMS] = 0.3  # though ever more slowly
     above = np.array(
         [exceedance(_at(row), learning.TRIALS, learning.GAINS, table) for row in features]
     )
@@ -76,8 +79,28 @@ def test_a_stop_is_wrong_if_an_improvement_would_have_come():
     assert [s.wrong for s in oracle] == [False, False]
     assert oracle[1].saved < always[1].saved
     now = progress(flat.y, 2)
-    assert stopping.patience(10)(now, flat.y, 10)
-    assert not stopping.patience(10)(now, flat.y[:5], 10)
+    assert stopping.patience(10)(now, flat, 10)
+    assert not stopping.patience(10)(now, flat._replace(y=flat.y[:5]), 10)
+
+
+def test_the_rule_that_is_judged_is_the_one_that_stops_studies():
+    rng = np.random.default_rng(0)
+    y = np.array([*rng.random(9), *(0.5 + rng.random(20))])
+    study = optuna.create_study()
+    for value in y:
+        study.add_trial(
+            optuna.create_trial(
+                params={"x": 0.5, "k": 1},
+                distributions={
+                    "x": optuna.distributions.FloatDistribution(0.0, 1.0),
+                    "k": optuna.distributions.IntDistribution(1, 3),
+                },
+                value=value,
+            )
+        )
+    curve = Curve("another", "none", y, 2, whole=0.5)
+    expected = stopping.stated(curve, 20, None, LATELY)
+    assert calibrant_outlook(study).lately == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", ["none", pruning.OURS, "median"])

@@ -112,6 +112,38 @@ def test_the_fan_and_the_chances_say_the_same():
     assert 1 <= ahead.trials_needed <= 10
 
 
+def test_what_is_known_of_the_settings_counts():
+    y = np.array(VALUES)
+    free, some = (progress(y, 1, whole=share) for share in (0.0, 1.0))
+    assert exceedance(free, [20], [0.0])[0, 0] != exceedance(some, [20], [0.0])[0, 0]
+    study = study_of(VALUES)
+    assert calibrant.outlook(study).chance(0.0) == pytest.approx(
+        exceedance(free, [20], [0.0])[0, 0]
+    )
+    labels = optuna.create_study()
+    for value in VALUES:
+        labels.add_trial(
+            optuna.create_trial(
+                params={"x": 0.5},
+                distributions={"x": optuna.distributions.FloatDistribution(0.0, 1.0, step=0.5)},
+                value=value,
+            )
+        )
+    assert calibrant.outlook(labels).chance(0.0) == pytest.approx(
+        exceedance(some, [20], [0.0])[0, 0]
+    )
+
+
+def test_the_latest_outlooks_are_averaged():
+    ahead = calibrant.outlook(study_of(VALUES), trials=10, delta=0.3)
+    each = [
+        calibrant.outlook(study_of(VALUES[:n]), trials=10, delta=0.3).probability
+        for n in range(5, len(VALUES) + 1)  # the latest ten, but for those before the fifth
+    ]
+    assert ahead.lately == pytest.approx(np.mean(each))
+    assert ahead.probability == pytest.approx(each[-1])
+
+
 def test_a_search_that_found_nothing_for_long_expects_less():
     improving = [10.0 - i for i in range(10)]
     stuck = [0.0, *(5.0 + np.sin(i) for i in range(39))]

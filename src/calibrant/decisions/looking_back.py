@@ -15,7 +15,6 @@ from optuna.study import Study
 
 from calibrant.decisions.gains import exceedance
 from calibrant.decisions.outlook import WORTH_HAVING, outcomes
-from calibrant.decisions.progress import progress
 from calibrant.decisions.pruning import audited
 from calibrant.studies.review import Review
 from calibrant.studies.review import review as review_of_forecasts
@@ -65,7 +64,7 @@ def _windows(study: Study) -> Iterator[tuple[float, bool]]:
         return
     y = seen.y
     for n in range(_EARLIEST, y.size - _WINDOW + 1, _WINDOW):
-        now = progress(y[:n], seen.dim, seen.chosen_before(n))
+        now = seen.progress(n)
         if now.unit > 0.0:
             stated = exceedance(now, [_WINDOW], [WORTH_HAVING])[0, 0]
             gain = now.best - y[n : n + _WINDOW].min()

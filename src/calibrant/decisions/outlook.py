@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.study import Study
 
 from calibrant.core import validate
@@ -28,6 +29,7 @@ LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # of the fan: from best to wor
 TRIALS = 20  # to look ahead, unless said
 MOST_TRIALS = 100  # to look ahead: searches that it was learned from were no longer
 LEAST_OUTCOMES = 5  # fewer say nothing about a search
+LATELY = 10  # looks, one after each of the latest trials: the lowest of many is low by chance
 WORTH_HAVING = 0.1  # of the unit: the improvement asked about, unless said
 _NEARLY_ALL = 0.9  # of what is expected to be gained
 
@@ -41,6 +43,7 @@ class Outlook:
         trials: how many more are looked ahead.
         delta: the improvement asked about.
         probability: that the best value improves by at least ``delta`` within ``trials``.
+        lately: the mean of that probability after each of the latest ten trials.
         levels: the levels of the fan's quantiles.
         fan: the best value after 1, 2, … trials, (trials, levels); the first columns are better.
         gains: by how much it is expected to improve within 1, 2, … trials.
@@ -51,6 +54,7 @@ class Outlook:
     trials: int
     delta: float
     probability: float
+    lately: float
     levels: FloatArray
     fan: FloatArray
     gains: FloatArray
@@ -136,7 +140,7 @@ def outlook(study: Study, trials: int = TRIALS, delta: float | None = None) -> O
     if delta is not None:
         validate.not_negative("delta", delta)
     (sign,), seen = signs(_single(study)), outcomes(study)
-    now = progress(seen.y, seen.dim, seen.chosen_before(seen.y.size))
+    now = seen.progress(seen.y.size)
     asked = WORTH_HAVING * now.unit if delta is None else float(delta)
     ahead = np.arange(1, trials + 1)
     with np.errstate(over="ignore"):  # beside 1e308, a gain may be none
@@ -147,12 +151,25 @@ def outlook(study: Study, trials: int = TRIALS, delta: float | None = None) -> O
         trials=trials,
         delta=asked,
         probability=_chance(now, asked, trials),
+        lately=lately(seen, asked, trials),
         levels=np.array(LEVELS),
         fan=sign * np.maximum(fan, -np.finfo(float).max),
         gains=gains,
         unit=now.unit,
         _now=now,
     )
+
+
+def lately(seen: Seen, delta: float, trials: int) -> float:
+    """Return the mean probability of an improvement by ``delta`` after each of the latest trials.
+
+    A rule that looks after every trial, and stops at the first low probability, stops where it is
+    low by chance. ``python -m benchmarks.decisions.stopping check`` counts what the mean changes on
+    tasks left out in turn.
+    """
+    count = seen.y.size
+    counts = range(max(count - LATELY + 1, LEAST_OUTCOMES), count + 1)
+    return float(np.mean([_chance(seen.progress(n), delta, trials) for n in counts]))
 
 
 def _chance(now: Progress, delta: float, trials: int) -> float:
@@ -177,11 +194,17 @@ class Seen(NamedTuple):
         y: the outcomes to be minimised, in order.
         dim: the number of parameters.
         forecast: of each trial, whether calibrant chose it by a model.
+        whole: the share of parameters that take some values only: whole numbers, steps, labels.
     """
 
     y: FloatArray
     dim: int
     forecast: tuple[bool, ...]
+    whole: float = 0.0
+
+    def progress(self, count: int) -> Progress:
+        """Return where the search stood after so many trials."""
+        return progress(self.y[:count], self.dim, self.chosen_before(count), self.whole)
 
     def chosen_before(self, count: int) -> bool:
         """Whether calibrant chose one of the latest of the first ``count`` trials."""
@@ -212,7 +235,13 @@ def outcomes(study: Study) -> Seen:
         )
     y = np.where(np.isfinite(values), values, known.max())
     forecast = tuple(bool(record.forecasts) for record in archive.records.values())
-    return Seen(y, len(archive.search_space()), forecast)
+    space = archive.search_space()
+    some_only = [not _continuous(distribution) for distribution in space.values()]
+    return Seen(y, len(space), forecast, float(np.mean(some_only)) if space else 0.0)
+
+
+def _continuous(distribution: BaseDistribution) -> bool:
+    return isinstance(distribution, FloatDistribution) and distribution.step is None
 
 
 def _value(record: Record) -> float:

@@ -16,6 +16,7 @@ from calibrant.core.typing import FloatArray
 _FLOOR = 1e-3  # of the unit: closer to the best is as good as equal
 _LATEST = 5  # outcomes that say where the search looks now
 _NEAR = 0.05  # of the unit: near the best
+_RECENT = 10  # outcomes that say whether a search meets the same values again
 
 FEATURES = (
     "trials",
@@ -33,6 +34,9 @@ FEATURES = (
     "equal to the best",
     "latest, rank",
     "trend of ranks",
+    "whole",
+    "equal among the latest",
+    "latest, met before",
 )
 
 
@@ -53,13 +57,14 @@ class Progress(NamedTuple):
     chosen: bool
 
 
-def progress(y: FloatArray, dim: int, chosen: bool = False) -> Progress:
+def progress(y: FloatArray, dim: int, chosen: bool = False, whole: float = 0.0) -> Progress:
     """Return where a search stands after outcomes ``y``, in the order in which they came.
 
     Args:
         y: at least one finite outcome, to be minimised; what failed counts as the worst one.
         dim: the number of parameters.
         chosen: whether calibrant chose the latest points.
+        whole: the share of parameters that take some values only: whole numbers, steps, labels.
     """
     count, ordered = y.size, np.sort(y)
     best, unit = float(ordered[0]), _unit(ordered)
@@ -80,6 +85,7 @@ def progress(y: FloatArray, dim: int, chosen: bool = False) -> Progress:
         quartiles[1] - quartiles[0],
     ]
     ranks = np.argsort(np.argsort(y, kind="stable"), kind="stable")
+    recent = y[-_RECENT:]
     by_chance = np.sum(1.0 / np.arange(1, count + 1))  # records of random search
     features = [
         np.log(count),
@@ -91,6 +97,9 @@ def progress(y: FloatArray, dim: int, chosen: bool = False) -> Progress:
         np.log(np.sum(above == 0.0)),
         np.mean(ranks[-_LATEST:]) / count,
         _trend(ranks),
+        whole,
+        1.0 - np.unique(recent).size / recent.size,
+        np.mean(np.isin(recent, y[:-_RECENT])),
     ]
     return Progress(best, unit, np.array(features), chosen)
 

@@ -31,7 +31,8 @@ class StopWhen:
     >>> len(study.trials) < 60
     True
 
-    After each trial it takes the :func:`~calibrant.outlook` of the study. Why it stopped is in
+    After each trial it takes the :func:`~calibrant.outlook` of the study, and stops when the
+    probability has been low on average over the latest ten. Why it stopped is in
     ``reason``, in the log, and in the study's user attribute ``calibrant:stopped``.
 
     With ``value`` and ``price`` it weighs costs instead: it stops when no number of further trials,
@@ -110,10 +111,10 @@ class StopWhen:
                 f"Stopped after {ahead.finished} trials: {ahead.trials} more are expected to gain "
                 f"{number(float(worth))} and cost {number(cost)}, and fewer pay no better."
             )
-        if ahead.probability >= self.probability:
+        if ahead.lately >= self.probability:
             return None
         return (
             f"Stopped after {ahead.finished} trials: an improvement of at least "
-            f"{number(ahead.delta)} within {ahead.trials} more has a probability of "
-            f"{100.0 * ahead.probability:.1f} %, below {100.0 * self.probability:g} %."
+            f"{number(ahead.delta)} within {ahead.trials} more has had a probability of "
+            f"{100.0 * ahead.lately:.1f} % lately, below {100.0 * self.probability:g} %."
         )
