@@ -98,17 +98,26 @@ def test_the_leads_are_those_of_the_benchmark():
     lead, low, high, _, _, runs = against(held_out, "more\\), ax has")
     assert f"Ax is {-lead:.3f} ({-high:.3f} to {-low:.3f}, {runs:.0f} runs)" in prose()
 
-    _, low, high, _, _, pairs = against(held_out, "Against itself without calibration")
-    ours, raw, rival = (
-        hundredths(rows(held_out)[name][0]) for name in ("calibrant", "calibrant-raw", "optuna-gp")
-    )
+    ours, rival = (hundredths(rows(held_out)[name][0]) for name in ("calibrant", "optuna-gp"))
     assert f"calibrant has {ours}, GPSampler {rival}" in prose()
-    assert f"in {pairs:.0f} held-out pairs the regret was {ours}, uncalibrated {raw}" in prose()
-    assert f"(difference {low:.2f} to {high:.2f})" in prose()
 
-    heading = "Calibrated against uncalibrated, everything else equal"
-    searches = rows(section(PEERS / "README.md", heading))["expected improvement"][0]
-    assert f"In {int(searches):,} pairs of searches" in prose()
+
+def test_what_calibration_does_to_a_search_is_what_its_page_says():
+    page = ROOT / "benchmarks" / "calibrated" / "README.md"
+    kinds = rows(section(page, "The default beside raw, by kind of task"))
+    suite, held_out = (kinds[f"{part}: all"] for part in ("suite", "held out"))
+    percent = [cells[4].replace("%", " %") for cells in (suite, held_out)]
+    assert (
+        f"It left {percent[0]} of {suite[1]} searches of the suite exactly as they were, and "
+        f"{percent[1]} of {held_out[1]} on held-out tasks"
+    ) in prose()
+    chances = [hundredths(cells[-1]) for cells in (suite, held_out)]
+    assert f"(p = {chances[0]} and {chances[1]})" in prose()
+    areas = [
+        rows(section(page, f"Control 1, std × {factor}"))[method][1].split()[0]
+        for factor, method in (("0.1", "raw"), ("0.1", "default"), ("1", "raw"))
+    ]
+    assert f"falls from {areas[0]} to {areas[1]}; with the right std it is {areas[2]}" in prose()
 
 
 def test_the_intervals_held_as_the_benchmark_says():
