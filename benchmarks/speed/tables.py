@@ -25,9 +25,6 @@ scratch, is listed apart. All systems with default settings.
 
 {verdict}
 
-calibrant's asks were made cheaper after this was measured (descents without SciPy's wrapper, effects of several inputs at
-once); nothing here shows it yet.
-
 ## What a refit costs
 
 Between refits a step appends rows to a factor. Hyper-parameters of each of the three kernels that take turns are fitted
