@@ -130,6 +130,9 @@ def test_mistakes_are_explained():
         calibrant.forecast(study, [])
     with pytest.raises(ValueError, match="but x is missing in"):
         calibrant.forecast(study, {})
+    for mistaken in ("x", [0.5], 3):
+        with pytest.raises(TypeError, match=r"`params` must be an object such as .*but got"):
+            calibrant.forecast(study, mistaken)
     with pytest.raises(ValueError, match="no parameter 'z'"):
         calibrant.forecast(study, [{"x": 0.5}, {"x": 0.5, "z": 1.0}])
     with pytest.raises(ValueError, match="`x` must be a number from 0 to 1, but got 'a'"):

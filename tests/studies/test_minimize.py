@@ -335,3 +335,18 @@ def test_maximising_is_minimising_the_other_way_round():
 def test_a_time_budget_must_be_positive():
     with pytest.raises(ValueError, match="time_budget > 0"):
         calibrant.minimize(lambda p: 1.0, {"x": (0.0, 1.0)}, n_trials=2, time_budget=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"objective": 3}, "`objective` must be a function such as .*but got 3"),
+        ({"stop": 3}, "`stop` must be a function such as .*StopWhen.*but got 3"),
+        ({"stop": calibrant.StopWhen}, "`stop` must be a function such as .*StopWhen"),
+        ({"time_budget": "soon"}, "`time_budget` must be numeric, but got 'soon'"),
+    ],
+)
+def test_what_is_not_a_function_or_a_number_is_refused_before_anything_runs(options, said):
+    given = {"objective": lambda p: 1.0, "space": {"x": (0.0, 1.0)}, "n_trials": 2, **options}
+    with pytest.raises(TypeError, match=said):
+        calibrant.minimize(**given)

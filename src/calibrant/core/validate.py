@@ -170,3 +170,9 @@ def like(name: str, value: object, expected: type, example: str) -> None:
     """Raise a TypeError unless ``value`` is an instance of ``expected``, such as ``example``."""
     if isinstance(value, type) or not isinstance(value, expected):
         raise TypeError(f"`{name}` must be an object such as {example}, but got {value!r}.")
+
+
+def function(name: str, value: object, example: str) -> None:
+    """Raise a TypeError unless ``value`` can be called, as ``example`` can."""
+    if isinstance(value, type) or not callable(value):
+        raise TypeError(f"`{name}` must be a function such as {example}, but got {value!r}.")

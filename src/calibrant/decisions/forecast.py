@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from optuna.study import Study
 from scipy.special import ndtr
 
+from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import interval, percent
 from calibrant.decisions.belief import StudyBelief, believe
@@ -211,7 +212,9 @@ def forecast_of(
 ) -> SettingForecast:
     """Forecast as :func:`forecast` does, from what is believed about a study."""
     one = isinstance(params, Mapping)
-    settings: Sequence[Mapping[str, Any]] = [params] if isinstance(params, Mapping) else params
+    settings = list(params) if isinstance(params, Sequence) else [params]
+    for setting in settings:
+        validate.like("params", setting, Mapping, "{'x': 0.5}, or a list of these")
     if not settings:
         raise ValueError("At least one setting is needed, but got none; pass a dictionary.")
     if len(belief.history.Y) < 2:  # one outcome has no spread: any interval would be a guess

@@ -16,6 +16,7 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial
 
+from calibrant.core import validate
 from calibrant.studies.asking import setting_of
 from calibrant.studies.budget import Budget, CostFunction
 from calibrant.studies.domain import domain_of
@@ -113,6 +114,9 @@ def minimize(
             or :class:`~calibrant.Earlier` if parameters have other names now. They count as far as
             they predict the outcomes of this study.
     """
+    validate.function("objective", objective, "`lambda p: p['x'] ** 2`")
+    if stop is not None:
+        validate.function("stop", stop, "`calibrant.StopWhen(probability=0.05)`")
     if candidates is None:
         space = parse_space(space or {})
     domain = domain_of(space, such_that, candidates, fixed)

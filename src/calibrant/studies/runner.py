@@ -75,7 +75,7 @@ def run(
         Whether the run was interrupted.
     """
     validate.at_least("n_jobs", n_jobs, 1)
-    if time_budget is not None and not time_budget > 0:
+    if time_budget is not None and not validate.as_floats("time_budget", time_budget) > 0.0:
         raise ValueError(f"`time_budget > 0` must hold, but got time_budget={time_budget}.")
     if validate.at_least("n_trials", n_trials, 1) <= evaluated(study):
         return False
