@@ -39,12 +39,13 @@ from calibrant.studies.space import Space
 from calibrant.studies.space_text import parse_space
 from calibrant.studies.structure import Parameters
 
-_SPREAD = 320  # candidates over the whole space
+_SPREAD = 320  # candidates over the whole space, and twice as many as are wanted of a large batch
 _AROUND = 40  # candidates around each of the best settings, near and a little further
 _BEST = 6  # settings that candidates lie around, and that an improvement must beat
 _WIDTHS = (0.03, 0.15)  # std of candidates around a setting, of the range of a parameter
 _DRAWS = 512
 _KEPT = 800  # of a long list: those drawn jointly, chosen by their own expected improvement
+_MOST = 1000  # settings at a time: twice as many points are drawn jointly
 _CHUNK = 4096  # points whose improvement is computed at a time
 _ALL_TRIED = "All settings of the space have been tried."
 _APART = 0.04  # of the range: members of a batch differ by more than that in some parameter
@@ -103,7 +104,7 @@ def suggest(
 
     Args:
         study: an Optuna study, whichever sampler made it.
-        n: how many settings.
+        n: how many settings, at most 1,000; fewer come where fewer are left.
         space: the parameters, as in :func:`~calibrant.minimize`; needed before the first trial.
         such_that: constraints between parameters that every setting meets, as in
             :func:`~calibrant.minimize`.
@@ -112,7 +113,8 @@ def suggest(
         fixed: parameters with a given value, such as ``{"batch": "A"}``.
         seed: of all random choices.
     """
-    validate.at_least("n", n, 1)
+    if not 1 <= validate.whole("n", n) <= _MOST:
+        raise ValueError(f"`1 <= n <= {_MOST}` must hold, but got n={n}; ask in several batches.")
     rng = np.random.default_rng(seed)
     listed = None if candidates is None else as_candidates(candidates, space)
     declared = parse_space(space) if space and listed is None else Parameters({})
@@ -182,7 +184,7 @@ def _batch(
 ) -> tuple[Proposal, ...]:
     cube = domain.cube(belief.space, belief.space.to_internal(domain.fixed))
     believed = replace(belief, objectives=tuple(_imagined(belief, q) for q in belief.objectives))
-    candidates, best = _candidates(believed, cube, running, rng)
+    candidates, best = _candidates(believed, cube, running, n, rng)
     if not len(candidates):
         raise ValueError(_ALL_TRIED)
     together = np.concatenate([candidates, best, running])
@@ -217,9 +219,9 @@ def _imagined(belief: StudyBelief, quantity: Quantity) -> Quantity:
 
 
 def _candidates(
-    belief: StudyBelief, cube: Cube, running: FloatArray, rng: np.random.Generator
+    belief: StudyBelief, cube: Cube, running: FloatArray, n: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Return points that have not been tried, and the best ones that have.
+    """Return points to choose ``n`` from that have not been tried, and the best ones that have.
 
     Where some coordinates are given, the best are those with the same values or, before there are
     any, the best of all as they would be here.
@@ -239,14 +241,14 @@ def _candidates(
         if cube.rule is not None:
             around, keeps = cube.rule.mend(cube, around)
             around = around[keeps]
-        points = np.concatenate([cube.spread(_SPREAD, rng), around])
+        points = np.concatenate([cube.spread(max(_SPREAD, 2 * n), rng), around])
     tried = {*keys(history.X), *keys(history.without_outcome), *keys(running)}
     fresh: dict[bytes, FloatArray] = {}
     for x, key in zip(points, keys(points), strict=True):
         if key not in tried:
             fresh.setdefault(key, x)
     untried = np.array(list(fresh.values())).reshape(-1, cube.dim)
-    return _promising(belief, untried, best, rng), best
+    return _promising(belief, untried, best, max(_KEPT, 2 * n), rng), best
 
 
 def _in_context(cube: Cube, X: FloatArray) -> NDArray[np.bool_]:
@@ -258,7 +260,7 @@ def _in_context(cube: Cube, X: FloatArray) -> NDArray[np.bool_]:
 
 
 def _promising(
-    belief: StudyBelief, X: FloatArray, best: FloatArray, rng: np.random.Generator
+    belief: StudyBelief, X: FloatArray, best: FloatArray, kept: int, rng: np.random.Generator
 ) -> FloatArray:
     """Return of a long list the points that may improve on the best, and some of all others."""
     if len(X) <= SMALL:
@@ -273,8 +275,8 @@ def _promising(
                 improvement = std * (z * ndtr(z) + np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi))
                 gain[at : at + _CHUNK] += weight * improvement
     chosen = np.argsort(-gain, kind="stable")
-    others = rng.permutation(chosen[_KEPT:])[: _KEPT // 4]
-    return np.asarray(X[np.concatenate([chosen[:_KEPT], others])])
+    others = rng.permutation(chosen[kept:])[: kept // 4]
+    return np.asarray(X[np.concatenate([chosen[:kept], others])])
 
 
 def _scalarised(drawn: FloatArray, belief: StudyBelief, rng: np.random.Generator) -> FloatArray:
