@@ -35,7 +35,7 @@ def test_conditional_and_settled_parameters():
     np.testing.assert_allclose(X, belief.history.X)
     assert list(belief.numbers) == list(range(12))
     for setting, trial in zip(belief.settings(X), study.trials, strict=True):
-        assert setting == pytest.approx({k: v for k, v in trial.params.items() if k != "settled"})
+        assert setting == pytest.approx(trial.params)
     with pytest.raises(ValueError, match="but width is missing in"):
         belief.points([{"kind": "b", "x": 0.5}])
     with pytest.raises(

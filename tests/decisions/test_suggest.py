@@ -107,6 +107,14 @@ def test_a_small_space_runs_out():
         calibrant.suggest(study)
 
 
+@pytest.mark.slow
+def test_a_large_batch_is_whole_and_one_too_large_is_refused(study):
+    proposals = calibrant.suggest(study, 700, seed=0)
+    assert len({str(p.params) for p in proposals}) == 700
+    with pytest.raises(ValueError, match="`1 <= n <= 1000` must hold, but got n=1001"):
+        calibrant.suggest(study, 1001)
+
+
 @pytest.mark.parametrize("fails", [float("nan"), 1e12], ids=["failed", "penalty"])
 def test_a_batch_keeps_away_from_where_evaluations_fail(fails):
     """The objective falls towards a wall at x = 0.5, and gives nothing beyond it."""
@@ -144,3 +152,30 @@ def test_a_parameter_with_one_value_is_part_of_a_setting_where_it_exists():
     space = {"kind": ["a", "b"], "depth": calibrant.when((3, 3), kind="a"), "x": (0.0, 1.0)}
     proposals = calibrant.suggest(optuna.create_study(), 8, space=space, seed=0)
     assert {(p.params["kind"], p.params.get("depth")) for p in proposals} == {("a", 3), ("b", None)}
+
+
+def test_a_parameter_with_one_value_is_part_of_every_setting_that_is_named():
+    """Also where nobody says what the space is: it is read from the trials."""
+
+    def objective(trial):
+        trial.suggest_categorical("solver", ["adam"])
+        return (trial.suggest_float("x", 0, 1) - 0.3) ** 2
+
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(objective, 12)
+    for one in (calibrant.recommend(study), *calibrant.suggest(study, 2, seed=0)):
+        assert list(one.params) == ["solver", "x"]
+        assert one.params["solver"] == "adam"
+        calibrant.forecast(study, one.params)
+
+
+def test_a_single_value_under_a_condition_is_part_of_the_settings_that_meet_it():
+    space = {"kind": ["a", "b"], "depth": calibrant.when((3, 3), kind="a"), "x": (0.0, 1.0)}
+
+    def objective(params):
+        return params["x"] + 0.1 * params.get("depth", 1)
+
+    study = calibrant.minimize(objective, space, n_trials=12, seed=0)
+    settings = [p.params for p in calibrant.suggest(study, 6, seed=0)]
+    settings.append(calibrant.recommend(study).params)
+    assert {(s["kind"], s.get("depth")) for s in settings} == {("a", 3), ("b", None)}

@@ -9,7 +9,7 @@ the user's.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from calibrant.decisions.words import in_order
 from calibrant.search.history import History
 from calibrant.search.training import prepare
 from calibrant.studies.archive import Archive
+from calibrant.studies.coordinates import only_value
 from calibrant.studies.space import Space
 from calibrant.studies.space_text import describe
 from calibrant.studies.structure import NOTHING, Structure
@@ -42,7 +43,8 @@ class StudyBelief:
         numbers: of the trials whose outcomes the history holds, in its order.
         objectives: one per direction of the study.
         constraints: one per constraint that evaluations reported, by name.
-        settled: parameters of the study that have a single value, and no coordinate.
+        settled: the values of parameters that have a single one, and no coordinate.
+        ignored: names of parameters that a setting may have, and that have no coordinate.
         noisy: whether evaluating a setting twice can give two values; None: nobody has said.
         names: the parameters in the order in which trials asked for them; the cube has its own.
     """
@@ -52,7 +54,8 @@ class StudyBelief:
     numbers: tuple[int, ...]
     objectives: tuple[Quantity, ...]
     constraints: tuple[Quantity, ...]
-    settled: frozenset[str] = frozenset()
+    settled: Mapping[str, Any] = field(default_factory=dict)
+    ignored: frozenset[str] = frozenset()
     noisy: bool | None = None
     names: tuple[str, ...] = ()
 
@@ -73,10 +76,15 @@ class StudyBelief:
     def settings(self, X: FloatArray) -> list[dict[str, Any]]:
         """Return points of the cube as the objective sees them."""
         settings = (self.space.external(self.space.internal(x)) for x in X)
-        return [in_order(setting, self.names) for setting in settings]
+        return [in_order(self._whole(setting), self.names) for setting in settings]
+
+    def _whole(self, setting: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a setting with the parameters that have a single value, where they exist."""
+        every, exists = {**self.settled, **setting}, self.space.structure.exists
+        return {n: v for n, v in every.items() if n in setting or exists(n, every)}
 
     def _point(self, setting: Mapping[str, Any]) -> FloatArray:
-        setting = {name: value for name, value in setting.items() if name not in self.settled}
+        setting = {name: value for name, value in setting.items() if name not in self.ignored}
         unknown = sorted(setting.keys() - self.space.distributions.keys())
         if unknown:
             known = ", ".join(sorted(self.space.distributions))
@@ -145,14 +153,14 @@ def believe(
     )
     limits = {i: limit.outcome for i, limit in zip(history.reported, constraints, strict=True)}
     counted = numbers[~history.penalties]
-    settled = archive.parameters() - distributions.keys()
     return StudyBelief(
         space,
         history.without_penalties().believed(limits),
         tuple(counted.tolist()),
         objectives,
         constraints,
-        frozenset(settled),
+        {name: only_value(one) for name, one in archive.settled().items()},
+        frozenset(archive.parameters() - distributions.keys()),
         study.user_attrs.get(NOISY),
         tuple(dict.fromkeys(n for t in study.get_trials(deepcopy=False) for n in t.params)),
     )

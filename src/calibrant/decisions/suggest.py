@@ -128,7 +128,7 @@ def suggest(
             "A suggestion needs parameters to choose, but none is known: pass `space`, or evaluate "
             "a setting first."
         )
-    every = Parameters({**distributions, **declared}, archive.structure)
+    every = Parameters({**archive.settled(), **distributions, **declared}, archive.structure)
     domain = domain_of(every, such_that, listed, fixed)
     known = sum(record.values is not None for record in archive.records.values())
     running = running_points(study, but=-1)

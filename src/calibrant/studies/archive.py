@@ -137,6 +137,18 @@ class Archive:
         explained = conditions(every, self._seen())
         return {name: d for name, d in every.items() if name in recent or name in explained}
 
+    def settled(self) -> dict[str, BaseDistribution]:
+        """Return the parameters with a single value that settings have beside those to choose.
+
+        A parameter that some recent trial was without counts if it is known when it exists.
+        """
+        ranges = {name: distribution for name, (*_, distribution) in self._ranges.items()}
+        recent = [self.records[number].params for number in self._told[-_RECENT:]]
+        always = {name for name in ranges if all(name in params for params in recent)}
+        kept = always | self.structure.conditions.keys()
+        several = searchable(ranges)
+        return {n: one for n, one in ranges.items() if n in kept and n not in several}
+
     def parameters(self) -> set[str]:
         """Return the names of all parameters that any finished trial had."""
         return set(self._ranges)

@@ -80,6 +80,12 @@ def searchable(distributions: Mapping[str, BaseDistribution]) -> dict[str, BaseD
     return {name: dist for name, dist in distributions.items() if not _is_single(dist)}
 
 
+def only_value(distribution: BaseDistribution) -> Any:
+    """Return the value of a parameter that has a single one."""
+    low = getattr(distribution, "low", None)
+    return distribution.to_external_repr(0.0 if low is None else float(low))
+
+
 def _is_single(distribution: BaseDistribution) -> bool:
     if isinstance(distribution, CategoricalDistribution):
         return distribution.single()

@@ -20,7 +20,7 @@ from calibrant.core.rule import NothingToTry, Rule, first_point
 from calibrant.core.typing import FloatArray
 from calibrant.studies.candidates import Candidates, as_candidates
 from calibrant.studies.conditions import declared_conditions
-from calibrant.studies.coordinates import Coordinate, Internal, is_value, searchable
+from calibrant.studies.coordinates import Coordinate, Internal, is_value, only_value, searchable
 from calibrant.studies.space import Space
 from calibrant.studies.space_text import describe, parse_space
 from calibrant.studies.structure import NOTHING, Structure
@@ -101,13 +101,14 @@ class Domain:
 
     def settled(self, space: Space, setting: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters with a single value that exist beside the others of a setting."""
-        values = {
-            name: one.to_external_repr(_single(one))
-            for name, one in self.distributions.items()
-            if name not in space.coordinates
-        }
+        values = self._values_of_others(space)
         every = {**values, **setting}
         return {name: v for name, v in values.items() if self.structure.exists(name, every)}
+
+    def _values_of_others(self, space: Space) -> dict[str, Any]:
+        """Return the parameters that a space leaves out, as they have a single value."""
+        others = self.distributions.items()
+        return {name: only_value(one) for name, one in others if name not in space.coordinates}
 
     def _place(self, space: Space, x: FloatArray) -> int | None:
         if self.candidates is None:
@@ -118,11 +119,7 @@ class Domain:
         return self._rows[1].get(keys(x[None])[0])
 
     def _rule(self, space: Space, given: Internal) -> Rule:
-        settled = {
-            name: one.to_external_repr(_single(one))
-            for name, one in self.distributions.items()
-            if name not in space.coordinates
-        }
+        settled = self._values_of_others(space)
         said = [f"`{constraint.words}`" for constraint in self.constraints]
         words = " and ".join(said) + (f" with {_listing(space.external(given))}" if given else "")
 
@@ -254,11 +251,6 @@ def _scale(coordinate: Coordinate) -> Scale:
         coordinate.to_unit,
         coordinate.from_unit,
     )
-
-
-def _single(distribution: BaseDistribution) -> float:
-    low = getattr(distribution, "low", None)
-    return 0.0 if low is None else float(low)
 
 
 def _listing(values: Mapping[str, Any]) -> str:
