@@ -29,14 +29,17 @@ from scipy.special import expit, gammaln
 from calibrant.core import validate
 from calibrant.core.normal import LOG_SQRT_2PI
 from calibrant.core.typing import FloatArray
-from calibrant.forecasts.normal import Normal
+from calibrant.forecasts.normal import STANDARD_NORMAL, Normal
 from calibrant.recalibration.base import ScoreRecalibrator, as_scores
 
 # Degrees of freedom: one outlier of any size among 20 scores widens forecasts by a quarter; with
 # normal tails, in proportion to its size.
 _TAILS = 5.0
-_SCALES = (-4.0, 8.0, 97)  # log s between 0.02 and 3000, in steps of an eighth
+_COARSE = np.linspace(-4.0, 8.0, 97)  # log s between 0.02 and 3000, in steps of an eighth
 _BELIEF = 1.5  # std of log s where the scale is wrong: a factor of 4.5 either way is nothing odd
+_LOG_BELIEF = np.log(_BELIEF)
+# The logarithm of the Student density at 0.
+_LOG_STUDENT = gammaln(0.5 * (_TAILS + 1)) - gammaln(0.5 * _TAILS) - 0.5 * np.log(_TAILS * np.pi)
 _FINE = np.linspace(-1.0, 1.0, 65)
 
 
@@ -99,7 +102,7 @@ class ScaleRecalibrator(ScoreRecalibrator):
 
     @cached_property
     def residual(self) -> Normal:
-        return Normal(0.0, self.scale)
+        return STANDARD_NORMAL if self.scale == 1.0 else Normal(0.0, self.scale)
 
     def update_scores(self, z: ArrayLike) -> Self:
         known = np.concatenate([self._scores, as_scores(z)])
@@ -146,12 +149,11 @@ def _integrated(squares: FloatArray, likelihood: Likelihood) -> Alternative:
     """Integrate over log s: where the integrand is large is found first, then gone through."""
 
     def log_joint(log_scales: FloatArray) -> FloatArray:
-        prior = -0.5 * (log_scales / _BELIEF) ** 2 - np.log(_BELIEF) - LOG_SQRT_2PI
+        prior = -0.5 * (log_scales / _BELIEF) ** 2 - _LOG_BELIEF - LOG_SQRT_2PI
         return np.asarray(likelihood(squares, log_scales) + prior)
 
-    coarse = np.linspace(*_SCALES)
-    peak = coarse[log_joint(coarse).argmax()]
-    width = max(coarse[1] - coarse[0], 6.0 * _BELIEF / np.sqrt(1.0 + squares.size))
+    peak = _COARSE[log_joint(_COARSE).argmax()]
+    width = max(_COARSE[1] - _COARSE[0], 6.0 * _BELIEF / np.sqrt(1.0 + squares.size))
     fine = peak + width * _FINE
     values = log_joint(fine)
     largest = values.max()
@@ -169,12 +171,9 @@ def _normal(squares: FloatArray, log_scales: FloatArray) -> FloatArray:
 
 def _student(squares: FloatArray, log_scales: FloatArray) -> FloatArray:
     narrowed = log_scales + np.log(_normal_as_student())
-    log_density = (
-        gammaln(0.5 * (_TAILS + 1.0)) - gammaln(0.5 * _TAILS) - 0.5 * np.log(_TAILS * np.pi)
-    )
     in_units = squares * np.exp(-2.0 * narrowed)[:, None]
     tails = np.log1p(in_units / _TAILS).sum(axis=1)
-    return np.asarray(squares.size * (log_density - narrowed) - 0.5 * (_TAILS + 1.0) * tails)
+    return np.asarray(squares.size * (_LOG_STUDENT - narrowed) - 0.5 * (_TAILS + 1.0) * tails)
 
 
 def _within(squares: FloatArray, tolerance: tuple[float, float]) -> float:

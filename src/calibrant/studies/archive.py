@@ -271,7 +271,8 @@ class Archive:
         One that ended before it had parameters says nothing about any point, nor does one far
         outside a range that has been changed.
         """
-        there = [n for n, r in self.records.items() if r.params.keys() & space.coordinates.keys()]
+        names = space.coordinates.keys()
+        there = [n for n, r in self.records.items() if not names.isdisjoint(r.params)]
         points = self._points(space, there)
         near = np.all((points >= -_NEAR) & (points <= 1.0 + _NEAR), axis=1)
         return [number for number, one in zip(there, near, strict=True) if one]
