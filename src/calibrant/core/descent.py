@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
+from scipy.linalg import lapack
 from scipy.optimize import minimize
 
 from calibrant.core.typing import FloatArray
 
 Loss = Callable[[FloatArray], tuple[float, FloatArray]]  # a value, and its gradient
 
-TRIED_WITH = ("1.15", "1.16", "1.17")  # versions of SciPy
+TRIED_WITH = ("1.15", "1.16", "1.17", "1.18")  # versions of SciPy
 
 _KEPT = 10  # steps that the curvature is learned from: SciPy's default, as are the next two
 _MOST_EVALUATIONS = 15_000
@@ -104,4 +105,6 @@ def descend(
 
 
 def _is_tried() -> bool:
-    return scipy.__version__.startswith(tuple(f"{version}." for version in TRIED_WITH))
+    # On a LAPACK whose whole numbers are long, those of 1.18 are too: nobody has tried that.
+    versions = tuple(f"{version}." for version in TRIED_WITH)
+    return scipy.__version__.startswith(versions) and not lapack.HAS_ILP64
