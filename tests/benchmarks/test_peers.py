@@ -7,7 +7,16 @@ from collections import Counter
 import numpy as np
 import pytest
 from benchmarks.kit.running import commit
-from benchmarks.peers import held_out, prior, prior_replay, regret, run, screening, stuck
+from benchmarks.peers import (
+    held_out,
+    prior,
+    prior_replay,
+    regret,
+    run,
+    screening,
+    screening_wide,
+    stuck,
+)
 from benchmarks.peers.adapters.worker import active, from_unit
 from benchmarks.peers.rivals import RIVALS, Part, Rival, Run, plan
 from benchmarks.peers.suite import HELD_OUT, SUBSET, SUITE, TASKS, TUNING
@@ -469,3 +478,10 @@ def test_acquisitions_take_turns():
         belief = screening.Belief(None, None, 0.0, outcomes)
         turns.criterion(belief, np.random.default_rng(0), None)
     assert asked == ["a", "b", "a"]
+
+
+def test_the_wide_screening_met_no_held_out_task_and_is_on_its_page():
+    rows = [row for part in screening_wide.PARTS for row in screening_wide.searches(part)]
+    assert not {row["task"] for row in rows} & set(HELD_OUT)
+    assert len({(row["change"], row["task"], row["seed"]) for row in rows}) == len(rows)
+    assert screening_wide.PAGE.read_text(encoding="utf-8") == screening_wide.page()
