@@ -13,7 +13,7 @@ from calibrant.studies.budget import Budget
 from calibrant.studies.runner import evaluated
 from calibrant.studies.storage import hidden
 
-_DEFAULTS = {"--storage": "sqlite:///calibrant.db", "--study-name": "calibrant"}
+_DEFAULTS = {"--storage": "sqlite:///calibrant.db", "--study": "calibrant"}
 
 
 def command_line(options: Mapping[str, object], program: list[str]) -> list[str]:

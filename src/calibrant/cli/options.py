@@ -11,8 +11,9 @@ Storage = Annotated[
     str,
     typer.Argument(help="Where the study is stored: sqlite:///study.db, or the file study.db."),
 ]
+STUDY = ("--study", "--study-name")  # Optuna says the second
 StudyName = Annotated[
-    str | None, typer.Option("--study", help="Name of the study, if the storage holds several.")
+    str | None, typer.Option(*STUDY, help="Name of the study, if the storage holds several.")
 ]
 Jobs = Annotated[int, typer.Option(help="Programs to run at the same time.")]
 Logs = Annotated[

@@ -22,7 +22,7 @@ from calibrant.cli.inputs import (
     read_earlier,
 )
 from calibrant.cli.live_table import live_table
-from calibrant.cli.options import Jobs, Logs, Maximize, Names, Report, Seed
+from calibrant.cli.options import STUDY, Jobs, Logs, Maximize, Names, Report, Seed
 from calibrant.cli.remarks import remarks
 from calibrant.cli.rescue import save
 from calibrant.cli.terminal import EXIT_INTERRUPTED, check_writable, console, fail, say
@@ -87,7 +87,7 @@ def tune(
         ),
     ] = "sqlite:///calibrant.db",
     study_name: Annotated[
-        str, typer.Option(help="Name of the study in the storage.")
+        str, typer.Option(*STUDY, help="Name of the study in the storage.")
     ] = "calibrant",
     maximize: Maximize = False,
     json_field: Annotated[
@@ -245,7 +245,7 @@ def tune(
         options = {
             "--param": param, "--jobs": jobs if jobs > 1 else None,
             "--workers": workers if workers > 1 else None,
-            "--storage": hidden(storage), "--study-name": study_name,
+            "--storage": hidden(storage), "--study": study_name,
             "--maximize": maximize, "--json-field": json_field, "--result-regex": result_regex,
             "--result-file": result_file, "--limit": limit, "--min-feasible": min_feasible,
             "--json-std-field": json_std_field, "--cost-field": cost_field,

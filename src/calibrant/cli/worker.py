@@ -18,7 +18,7 @@ from optuna.study import Study
 
 from calibrant.cli.inputs import read_candidates, read_earlier
 from calibrant.cli.live_table import live_table
-from calibrant.cli.options import Jobs, Logs
+from calibrant.cli.options import STUDY, Jobs, Logs
 from calibrant.cli.rescue import save
 from calibrant.cli.terminal import EXIT_INTERRUPTED, console, fail
 from calibrant.studies.budget import Budget
@@ -50,9 +50,7 @@ def worker(
             help="After `--`: the program, if this machine needs another command for it."
         ),
     ] = None,
-    study_name: Annotated[
-        str, typer.Option("--study", help="Name of the study there.")
-    ] = "calibrant",
+    study_name: Annotated[str, typer.Option(*STUDY, help="Name of the study there.")] = "calibrant",
     trials: Annotated[
         int | None,
         typer.Option(help="Total evaluations of the study; by default as it was started."),
