@@ -33,6 +33,7 @@ from benchmarks.kit.running import commit, run_missing
 from benchmarks.kit.statistics import estimate_over_tasks
 from benchmarks.kit.words import markdown_table
 from benchmarks.peers import variants
+from benchmarks.peers.further import further
 from benchmarks.peers.run import FIRST
 from benchmarks.peers.suite import HELD_OUT, SUITE, TASKS, TUNING
 from calibrant import CalibratedSampler, metrics, review
@@ -46,6 +47,8 @@ OptunaStudy = variants.OptunaStudy
 FOLDER = Path(__file__).parent / "results" / "prior"
 SUITE_RESULTS, RESULTS = FOLDER / "suite.jsonl", FOLDER / "held-out.jsonl"
 PAGE = Path(__file__).parent / "shown-intervals.md"
+FURTHER = {task.name: task for task in further()}
+JUDGED = (*HELD_OUT, *FURTHER)
 BUDGET, WORKERS = 30, (1, 4, 16)
 SUITE_SEEDS, SEEDS = range(300, 306), range(20)
 WINDOWS = {"first five": slice(0, 5), "next ten": slice(5, 15), "later": slice(15, None)}
@@ -108,7 +111,7 @@ def _quantile_regression(X: np.ndarray, z: np.ndarray, p: float, blur: float = 0
 
 def searched(task_name: str, workers: int, seed: int) -> Any:
     """Return the study of one search with some evaluations running."""
-    task, rng = TASKS[task_name], np.random.default_rng([seed, 1])
+    task, rng = {**TASKS, **FURTHER}[task_name], np.random.default_rng([seed, 1])
     search = OptunaStudy(list(task.space), seed, BUDGET, CalibratedSampler(seed=seed))
     for settings in task.first(FIRST, seed):
         search.tell(settings, task.evaluate(settings, rng).outcome)
@@ -275,7 +278,7 @@ def main() -> None:
             for name, numbers in fit().items():
                 print(name, numbers)
         case "judge":
-            run(execute, RESULTS, HELD_OUT, SEEDS, given.jobs)
+            run(execute, RESULTS, JUDGED, SEEDS, given.jobs)
         case "tables":
             from benchmarks.peers import prior_replay  # which reads this module
 

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from benchmarks.kit.running import commit
-from benchmarks.peers import held_out, prior, prior_replay, regret, run, screening, stuck
+from benchmarks.peers import further, held_out, prior, prior_replay, regret, run, screening, stuck
 from benchmarks.peers.adapters.worker import active, from_unit
 from benchmarks.peers.rivals import RIVALS, Part, Rival, Run, plan
 from benchmarks.peers.suite import HELD_OUT, SUBSET, SUITE, TASKS, TUNING
@@ -60,6 +60,14 @@ def test_no_point_lies_below_the_minimum(task):
         held_out.griewank(8),
         held_out.powell(20),
         held_out.colville(),
+        further.qing(5),
+        further.himmelblau(),
+        further.holder_table(),
+        further.trid(6),
+        further.brown(4),
+        further.schaffer(),
+        further.salomon(4),
+        further.sum_of_powers(8),
     ],
     ids=lambda problem: problem.name,
 )
@@ -69,6 +77,30 @@ def test_the_minimum_of_a_held_out_function_is_where_it_says(problem):
     low, high = np.array(problem.box).T
     steps = 1e-4 * (high - low) * np.random.default_rng(0).standard_normal((200, problem.dim))
     assert problem(np.clip(where + steps, low, high)).min() > problem.minimum
+
+
+def test_further_tasks_are_of_every_kind_and_can_be_evaluated():
+    assert len(prior.FURTHER) == 18
+    assert not set(prior.FURTHER) & set(TASKS)
+    groups = set.union(*(set(task.groups) for task in prior.FURTHER.values()))
+    assert groups >= {"functions", "moved", "noisy", "mixed", "conditional", "tables", "live"}
+    rng = np.random.default_rng(0)
+    for task in prior.FURTHER.values():
+        if "tables" in task.groups:
+            continue  # its package is only in the benchmark's environment
+        found = [task.evaluate(settings, rng) for settings in task.first(5, 0)]
+        assert np.isfinite([one.outcome for one in found]).all(), task.name
+        assert np.ptp([one.mean for one in found]) > 0.0, task.name
+        assert all((one.outcome != one.mean) == ("noisy" in task.groups) for one in found)
+
+
+@pytest.mark.parametrize(
+    "task", [t for t in prior.FURTHER.values() if np.isfinite(t.minimum)], ids=lambda t: t.name
+)
+def test_no_point_of_a_further_task_lies_below_its_minimum(task):
+    rng = np.random.default_rng(0)
+    found = [task.evaluate(settings, rng).mean for settings in task.first(300, 0)]
+    assert min(found) >= task.minimum - 1e-6 * max(1.0, abs(task.minimum))
 
 
 def test_the_lightest_gearbox_breaks_no_constraint():
