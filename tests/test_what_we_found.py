@@ -107,6 +107,22 @@ def test_the_controls_are_those_of_the_calibrated_page():
         assert {int(row[1]) for row in rows} == {6 * int(repetitions)}
 
 
+def test_rivals_on_tasks_fare_as_the_calibrated_page_says():
+    page = benchmark("calibrated/README.md")
+    short = section(page, "In short")
+    for part in ("24 tasks of the suite", "12 held-out tasks"):
+        ahead, behind = re.search(rf"- {part}: ahead .*?: (.*?); behind: (.*?)\.\n", short).groups()
+        assert ahead == "none"
+        rows = {row[0]: row for row in tables(section(page, part + "\n"))[0]}
+        for name, change in re.findall(r"([\w-]+) \(([+-][\d.]+)\)", behind):
+            assert rows[name][4].split()[0] == change
+            assert change in section(PAGE, "Other ways to calibrate"), (part, name)
+        shown = {"bcr-GP", "reGP", "OSCBO"} | ({"LOCBO"} if "held" in part else set())
+        assert {name for name, _ in re.findall(r"([\w-]+) \(([+-])", behind)} == shown
+        for name in ("paper", "tcGP"):
+            assert rows[name][4].split()[0] in section(PAGE, "Other ways to calibrate")
+
+
 def test_networks_and_tables_end_as_the_paper_page_says():
     page = benchmark("paper/README.md")
     networks, lda = tables(section(PAGE, "Real tuning"))

@@ -146,8 +146,10 @@ def test_searches_of_unknown_code_are_counted(monkeypatch):
     monkeypatch.setattr(tables, "load", lambda method: rows)
     n = len(METHODS)
     said = tables.provenance()
-    assert f"Of {3 * n} searches" in said
-    assert f"{n} carry no commit, and {n} that of a checkout with changes" in said
+    assert f"the {3 * n} searches: abc ({n}), abc-dirty ({n})." in said
+    assert f"{n} searches carry no commit, and {n} that of a checkout with changes" in said
+    monkeypatch.setattr(tables, "load", lambda method: rows[:1])
+    assert tables.provenance().endswith(f"the {n} searches: abc ({n}).")
 
 
 def test_the_worst_tenth():
