@@ -163,3 +163,10 @@ def test_families_of_models_are_judged_as_their_page_says():
     assert "corrected): deep ensemble on branin, deep ensemble on hartmann-6;" in said
     (held,) = re.search(r"own 80 % intervals of deep ensembles (\d+)% held", said).groups()
     assert f"{held} % of their own 80 % intervals held" in PROSE
+
+
+def test_calibration_costs_what_the_speed_page_says():
+    (share,) = re.search(
+        r"Calibration adds up to (\d+)% to an ask", benchmark("speed/README.md")
+    ).groups()
+    assert f"It adds up to {share} % to the time of a suggestion" in PROSE
