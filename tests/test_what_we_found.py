@@ -165,6 +165,14 @@ def test_families_of_models_are_judged_as_their_page_says():
     assert f"{held} % of their own 80 % intervals held" in PROSE
 
 
+def test_shown_intervals_hold_as_their_page_says():
+    row = tables(section(benchmark("peers/shown-intervals.md"), "All 30 tasks"))[0][0]
+    assert row[:2] == ["1", "all"]
+    own, shown = (round(float(row[k].split("%")[0])) for k in (2, 3))
+    assert f"hold {shown} % where the model's own hold {own} %" in PROSE
+    assert f"with a median CRPS of × {float(row[5]):.2f}" in PROSE
+
+
 def test_calibration_costs_what_the_speed_page_says():
     (share,) = re.search(
         r"Calibration adds up to (\d+)% to an ask", benchmark("speed/README.md")
