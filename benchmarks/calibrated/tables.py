@@ -349,8 +349,8 @@ module (`models/relaxed.py`, `models/local.py`, `models/sharp.py`, `recalibratio
   learning tasks ([below](#how-the-tolerance-was-chosen)); before, of a model three times too unsure only half was restored.
 - **Tasks**: 24 of the 62 tasks of the suite of [benchmarks/peers](../peers/README.md), declared beforehand (functions, noise, mixed, conditional, tables, 20 dimensions),
   and its 12 held-out tasks, with the default model.
-- **Versions**: the searches were made by six versions of one day (their commits are [below](#what-was-run)). What changed in between is rounding, and
-  the default's tolerance, with which all searches of the default were made: no search of one row was made with another method than the rest.
+- **Versions**: the searches were made by six versions of one day. Between them, rounding changed ([below](#what-was-run), searches run again), and
+  the default's tolerance; all searches of the default have today's.
 - **Area**: mean over a search's own steps of its normalised regret. In controls 1 is the best of the first points, in tasks what random search leaves after
   30 evaluations. *Worst tenth*: the mean over tasks of the mean area of each task's worst tenth of runs. *Less*: paired with the same task and seed; below zero,
   the method is better. Intervals by bootstrap over repetitions; p by Wilcoxon's test over pairs, with Holm's correction over the methods of the column.
