@@ -107,6 +107,22 @@ def test_the_controls_are_those_of_the_calibrated_page():
         assert {int(row[1]) for row in rows} == {6 * int(repetitions)}
 
 
+def test_rivals_on_tasks_fare_as_the_calibrated_page_says():
+    page = benchmark("calibrated/README.md")
+    short = section(page, "In short")
+    for part in ("24 tasks of the suite", "12 held-out tasks"):
+        ahead, behind = re.search(rf"- {part}: ahead .*?: (.*?); behind: (.*?)\.\n", short).groups()
+        assert ahead == "none"
+        rows = {row[0]: row for row in tables(section(page, part + "\n"))[0]}
+        for name, change in re.findall(r"([\w-]+) \(([+-][\d.]+)\)", behind):
+            assert rows[name][4].split()[0] == change
+            assert change in section(PAGE, "Other ways to calibrate"), (part, name)
+        shown = {"bcr-GP", "reGP", "OSCBO"} | ({"LOCBO"} if "held" in part else set())
+        assert {name for name, _ in re.findall(r"([\w-]+) \(([+-])", behind)} == shown
+        for name in ("paper", "tcGP"):
+            assert rows[name][4].split()[0] in section(PAGE, "Other ways to calibrate")
+
+
 def test_networks_and_tables_end_as_the_paper_page_says():
     page = benchmark("paper/README.md")
     networks, lda = tables(section(PAGE, "Real tuning"))
@@ -147,3 +163,18 @@ def test_families_of_models_are_judged_as_their_page_says():
     assert "corrected): deep ensemble on branin, deep ensemble on hartmann-6;" in said
     (held,) = re.search(r"own 80 % intervals of deep ensembles (\d+)% held", said).groups()
     assert f"{held} % of their own 80 % intervals held" in PROSE
+
+
+def test_shown_intervals_hold_as_their_page_says():
+    row = tables(section(benchmark("peers/shown-intervals.md"), "All 30 tasks"))[0][0]
+    assert row[:2] == ["1", "all"]
+    own, shown = (round(float(row[k].split("%")[0])) for k in (2, 3))
+    assert f"hold {shown} % where the model's own hold {own} %" in PROSE
+    assert f"with a median CRPS of × {float(row[5]):.2f}" in PROSE
+
+
+def test_calibration_costs_what_the_speed_page_says():
+    (share,) = re.search(
+        r"Calibration adds up to (\d+)% to an ask", benchmark("speed/README.md")
+    ).groups()
+    assert f"It adds up to {share} % to the time of a suggestion" in PROSE

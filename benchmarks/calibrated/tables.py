@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.calibrated import controls, tolerance
+from benchmarks.calibrated import again, controls, tolerance
 from benchmarks.calibrated.methods import METHODS
 from benchmarks.calibrated.run import CONTROLS, PARTS, TOO_SMOOTH, load
-from benchmarks.kit.statistics import estimate_over_tasks, holm, paired_p
+from benchmarks.kit.statistics import estimate, estimate_over_tasks, holm, paired_p
 from benchmarks.kit.words import interval, markdown_table, number, p_value, signed
 from benchmarks.peers.regret import scales
 from benchmarks.peers.suite import HELD_OUT, TASKS
@@ -21,6 +21,7 @@ PAGE = Path(__file__).parent / "README.md"
 BEATS = 0.01  # p-value at which a rival would become the default
 WORST = 0.1  # of the runs
 GOAL = 30  # repetitions of each control and of each task
+SAME = 0.001  # areas that differ by less are the same
 FEW = 5  # repetitions of a task: with fewer there is no interval, and no worst tenth
 
 Areas = dict[tuple[str, int], float]  # by task and seed
@@ -191,18 +192,42 @@ def progress() -> str:
     )
     head = ("method", *(TITLES[part] for part in PARTS))
     table_of_all = markdown_table(head, rows)
-    return "\n".join(["## What was run", "", goal, "", table_of_all, "", provenance()])
+    return "\n".join(["## What was run", "", goal, "", table_of_all, "", provenance(), repeated()])
 
 
 def provenance() -> str:
-    """Return of how many searches the code that made them is known."""
-    commits = [str(row.get("commit", "")) for method in METHODS for row in load(method)]
-    unnamed = commits.count("")
-    changed = sum(commit.endswith("-dirty") for commit in commits)
+    """Return which code made the searches, and of how many it is not known."""
+    commits = Counter(str(row.get("commit", "")) for method in METHODS for row in load(method))
+    changed = sum(count for name, count in commits.items() if name.endswith("-dirty"))
+    named = ", ".join(f"{name} ({count:,})" for name, count in sorted(commits.items()) if name)
+    made = f"Commits of the code that made the {commits.total():,} searches: {named}."
+    if commits[""] or changed:
+        made += (
+            f" {commits['']:,} searches carry no commit, and {changed:,} that of a checkout with "
+            "changes (`-dirty`): the code that made these is not known exactly."
+        )
+    return made
+
+
+def repeated() -> str:
+    """Return what came out of searches that were run again, by the commit that made them."""
+    pairs = again.pairs()
+    if not pairs:
+        return ""
+    by_commit: dict[str, list[float]] = defaultdict(list)
+    for then, now in pairs:
+        before, after = (_area(row["part"], row["task"], row["values"]) for row in (then, now))
+        by_commit[then["commit"]].append(after - before)
+    said = "; ".join(
+        f"{name} {sum(abs(d) < SAME for d in found)} of {len(found)}, mean change "
+        f"{signed(estimate(found))}"
+        for name, found in sorted(by_commit.items())
+    )
+    versions = ", ".join(sorted({str(now["commit"]) for _, now in pairs}))
     return (
-        f"Of {len(commits):,} searches, {unnamed:,} "
-        f"carry no commit, and {changed:,} that of a checkout with changes (`-dirty`): the code "
-        "that made these is not known exactly."
+        f"\nDrawn at random and run again with the code of {versions} "
+        "(`python -m benchmarks.calibrated.again`), these have the same area to "
+        f"{SAME:g}: {said} (95 %)."
     )
 
 
@@ -324,14 +349,12 @@ module (`models/relaxed.py`, `models/local.py`, `models/sharp.py`, `recalibratio
   learning tasks ([below](#how-the-tolerance-was-chosen)); before, of a model three times too unsure only half was restored.
 - **Tasks**: 24 of the 62 tasks of the suite of [benchmarks/peers](../peers/README.md), declared beforehand (functions, noise, mixed, conditional, tables, 20 dimensions),
   and its 12 held-out tasks, with the default model.
-- **Versions**: rows of a part are of versions that differ in rounding alone, with two exceptions. In control 1 the rivals' searches are of earlier
-  versions, whose raw searches had areas within 0.001 of today's. On tasks the paper's method is of a version that took the best of noisy outcomes as
-  certain, so that its rows there tell of other changes, too.
+- **Versions**: the searches were made by six versions of one day. Between them, rounding changed ([below](#what-was-run), searches run again), and
+  the default's tolerance; all searches of the default have today's.
 - **Area**: mean over a search's own steps of its normalised regret. In controls 1 is the best of the first points, in tasks what random search leaves after
   30 evaluations. *Worst tenth*: the mean over tasks of the mean area of each task's worst tenth of runs. *Less*: paired with the same task and seed; below zero,
   the method is better. Intervals by bootstrap over repetitions; p by Wilcoxon's test over pairs, with Holm's correction over the methods of the column.
   Where a task has fewer than {FEW} repetitions, there is neither interval nor worst tenth.
-  Rows with other numbers of searches have other seeds: compare methods by the paired columns, not by their areas.
 """
 
 TOLERANCE = """## How the tolerance was chosen
@@ -347,8 +370,9 @@ TAIL = """
 make calibrated
 ```
 
-runs what is missing in `results/` and writes this page. CPU minutes of a method for 30 repetitions, from the seconds that searches took: controls 4
-(tcGP and OSCBO 7, reGP 13, the paper 50), suite 14 (reGP 20, the paper 68), held-out tasks 8 (reGP 12, the paper 30). The paper's algorithm, which fits the model again for each outcome left out, takes 0.1 to 0.3 s an ask and comes last.
+runs what is missing in `results/` and writes this page. CPU minutes of a method for 30 repetitions, from the seconds that searches took: controls 2
+(tcGP and OSCBO 3, reGP 5, the paper 22), suite 4 (tcGP 5, reGP 7, the paper 17), held-out tasks 3 (tcGP 4, reGP 5, the paper 10): 130 in all. The paper's
+algorithm fits the model again for each outcome left out.
 """
 
 

@@ -62,7 +62,7 @@ def costs(records: Records) -> Section:
 
     Searches that experiments share count in each, except by commit.
     """
-    head = ("experiment", "searches", "repetitions", "wanted", "seconds a search", "core-minutes")
+    head = ("experiment", "searches", "repetitions", "planned", "seconds a search", "core-minutes")
     rows, short = [], []
     commits = Counter(str(records.of(one.setup)[one.seed]["commit"]) for one in records)
     for name, experiment in EXPERIMENTS.items():

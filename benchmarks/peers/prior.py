@@ -2,14 +2,15 @@
 
     python -m benchmarks.peers.prior collect  # what is missing of the searches to learn from
     python -m benchmarks.peers.prior fit      # the numbers of src/calibrant/search/shown.py
-    python -m benchmarks.peers.prior judge    # what is missing of the held-out searches
-    python -m benchmarks.peers.prior tables   # coverage and CRPS on them: shown-intervals.md
+    python -m benchmarks.peers.prior judge    # what is missing of the searches to judge it by
+    python -m benchmarks.peers.prior tables   # coverage and CRPS in them: shown-intervals.md
 
-It is fitted to the suite and to training jobs. A search keeps 1, 4 or 16 evaluations running; the
-oldest ends first. A record to learn from has, per forecast in the order of starting, the normal
-score of the outcome under the model's own forecast and the circumstances that the prior knows. A
-held-out record has PIT and CRPS of the model's own forecast and of the one that was shown, and
-whether the interval stored with the suggestion held.
+It is fitted to the suite and to training jobs, and judged on the tasks held out with the suite and
+on further ones. A search keeps 1, 4 or 16 evaluations running; the oldest ends first. A record to
+learn from has, per forecast in the order of starting, the normal score of the outcome under the
+model's own forecast and the circumstances that the prior knows. A record to judge by has PIT and
+CRPS of the model's own forecast and of the one that was shown, and whether the interval stored with
+the suggestion held.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import textwrap
 from collections import deque
 from collections.abc import Callable
 from dataclasses import astuple
@@ -30,26 +30,26 @@ from scipy.optimize import minimize
 
 from benchmarks.kit.lines import append, read_lines
 from benchmarks.kit.running import commit, run_missing
-from benchmarks.kit.statistics import estimate_over_tasks
-from benchmarks.kit.words import markdown_table
 from benchmarks.peers import variants
+from benchmarks.peers.further import further
 from benchmarks.peers.run import FIRST
 from benchmarks.peers.suite import HELD_OUT, SUITE, TASKS, TUNING
 from calibrant import CalibratedSampler, metrics, review
 from calibrant.forecasts import Forecast
 from calibrant.search.shown import LEVELS, Circumstances, features, residual_of
 from calibrant.studies.archive import Archive, Record
-from calibrant.studies.shown import COVERAGE, ShownForecasts
+from calibrant.studies.shown import ShownForecasts
 
 OptunaStudy = variants.OptunaStudy
 
 FOLDER = Path(__file__).parent / "results" / "prior"
 SUITE_RESULTS, RESULTS = FOLDER / "suite.jsonl", FOLDER / "held-out.jsonl"
 PAGE = Path(__file__).parent / "shown-intervals.md"
+FURTHER = {task.name: task for task in further()}
+JUDGED = (*HELD_OUT, *FURTHER)
 BUDGET, WORKERS = 30, (1, 4, 16)
 SUITE_SEEDS, SEEDS = range(300, 306), range(20)
 WINDOWS = {"first five": slice(0, 5), "next ten": slice(5, 15), "later": slice(15, None)}
-GOAL = (0.78, 0.82)
 _FURTHEST = 10.0  # scores: further out they tell no more about the quantiles that are fitted
 
 
@@ -108,7 +108,7 @@ def _quantile_regression(X: np.ndarray, z: np.ndarray, p: float, blur: float = 0
 
 def searched(task_name: str, workers: int, seed: int) -> Any:
     """Return the study of one search with some evaluations running."""
-    task, rng = TASKS[task_name], np.random.default_rng([seed, 1])
+    task, rng = {**TASKS, **FURTHER}[task_name], np.random.default_rng([seed, 1])
     search = OptunaStudy(list(task.space), seed, BUDGET, CalibratedSampler(seed=seed))
     for settings in task.first(FIRST, seed):
         search.tell(settings, task.evaluate(settings, rng).outcome)
@@ -175,94 +175,6 @@ def run(what: Any, path: Path, tasks: tuple[str, ...], seeds: range, jobs: int) 
     run_missing(what, missing, lambda r: append(path, {**r, "commit": here}), jobs, "searches")
 
 
-def section() -> list[str]:
-    """Return the lines of the page about shown intervals on held-out tasks."""
-    rows, table, missed = list(read_lines(RESULTS)), [], 0
-    for workers in WORKERS:
-        mine = [r for r in rows if r["workers"] == workers]
-        if not mine:
-            continue
-        by_task = {r["task"]: [o for o in mine if o["task"] == r["task"]] for r in mine}
-        for name, part in {"all": slice(None), **WINDOWS}.items():
-            share = estimate_over_tasks(
-                [np.array([np.mean(r["held"][part]) for r in runs]) for runs in by_task.values()]
-            )
-            alike = estimate_over_tasks(
-                [np.array([np.mean(r["held"][part]) for r in runs]) for runs in by_task.values()],
-                tasks_too=True,
-            )
-            own = [
-                np.mean([np.abs(np.array(r["pit"])[part] - 0.5) <= 0.4 for r in runs])
-                for runs in by_task.values()
-            ]
-            ratio = np.median(
-                [np.mean(r["shown_crps"][part]) / np.mean(r["crps"][part]) for r in mine]
-            )
-            reached = GOAL[0] <= round(share.mean, 3) <= GOAL[1] and ratio <= 1.0
-            missed += not reached
-            table.append(
-                [str(workers), name, f"{np.mean(own):.1%}",
-                 f"{share.mean:.1%} ({share.low:.1%} to {share.high:.1%})",
-                 f"{alike.low:.0%} to {alike.high:.0%}", f"{ratio:.3f}",
-                 "reached" if reached else "**missed**"]
-            )  # fmt: skip
-    head = [
-        "at a time",
-        "forecasts",
-        "the model's own held",
-        "shown held (95 %)",
-        "for tasks like these",
-        "CRPS, shown / own",
-        "goal",
-    ]
-    suite = list(read_lines(SUITE_RESULTS))
-    repetitions = [sum(r["task"] == t for r in rows) // len(WORKERS) for t in HELD_OUT]
-    most, least, learned = max(repetitions), min(repetitions), len({r["task"] for r in suite})
-    return [
-        "# Shown intervals on held-out tasks",
-        "",
-        "Regenerate with `python -m benchmarks.peers.prior judge` and `… tables`.",
-        "",
-        wrapped(
-            f"{len(rows)} searches on {len(HELD_OUT)} held-out tasks ({most} repetitions a "
-            f"task, {least} of the slowest), 25 forecasts each, with 1, 4 or 16 evaluations "
-            f"at a time; {COVERAGE:.0%} intervals as they were stored with suggestions. The "
-            f"prior was fitted to {len(suite):,} searches on {learned} tasks of the suite and "
-            "training jobs, none of which is here (though some have data or a kind of model in "
-            "common with these), with as many evaluations at a time. Ranges are over repetitions, "
-            "then over tasks as well; the CRPS is the median over searches of "
-            f"shown / own. The goal is a share between {GOAL[0]:.0%} and {GOAL[1]:.0%} and a "
-            f"CRPS no worse than the model's own; {len(table) - missed} of {len(table)} rows "
-            "reach it."
-        ),
-        "",
-        markdown_table(head, table, text_columns=2),
-        "",
-        wrapped(
-            "Two priors before this one held 82.8 %, 81.6 % and 77.2 %, and 83.6 %, 84.0 % and "
-            "76.9 % here over all. The second was fitted without the suite's tables, which need a "
-            "package that its environment lacked; this one has them, and training jobs. Tasks "
-            "differ: with workers, the share of the first five intervals that hold varies from "
-            "task to task with a standard deviation of 15 points, so that twelve tasks tell a mean "
-            "to about four. The prior, and how fast a search departs from it, were chosen on the "
-            "tasks that it was fitted to. Below, their stored searches, shown by a prior fitted to "
-            "other tasks (six folds) and recalibrated by their own outcomes, with several settings "
-            "of what comes after the prior (`python -m benchmarks.peers.prior_replay`). The "
-            "interval score, width and misses together, is a multiple of that of the prior alone; "
-            "lower is better. Learning from a search costs sharpness and brings single tasks "
-            "closer to 80 %. As shown, intervals hold what they say on these tasks; single tasks "
-            "differ, and the mean of twelve would differ from 80 % by some two points by chance "
-            "alone, as much as the goal allows."
-        ),
-        "",
-    ]
-
-
-def wrapped(text: str) -> str:
-    """Return a paragraph of the page in lines of at most 100 characters."""
-    return textwrap.fill(text, 100, break_on_hyphens=False)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["collect", "fit", "judge", "tables"])
@@ -275,11 +187,11 @@ def main() -> None:
             for name, numbers in fit().items():
                 print(name, numbers)
         case "judge":
-            run(execute, RESULTS, HELD_OUT, SEEDS, given.jobs)
+            run(execute, RESULTS, JUDGED, SEEDS, given.jobs)
         case "tables":
-            from benchmarks.peers import prior_replay  # which reads this module
+            from benchmarks.peers import prior_tables  # which reads this module
 
-            PAGE.write_text("\n".join(section() + prior_replay.section()) + "\n", encoding="utf-8")
+            prior_tables.write()
 
 
 if __name__ == "__main__":

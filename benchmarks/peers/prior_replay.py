@@ -1,6 +1,6 @@
 """How fast intervals depart from their prior: stored searches, replayed with several settings.
 
-    python -m benchmarks.peers.prior_replay    # some eight core-minutes; then `prior tables`
+    python -m benchmarks.peers.prior_replay    # two core-minutes; then `prior tables`
 
 The searches are those that the prior is fitted to (``prior collect``). Each is shown by a prior
 that was fitted to other tasks, and recalibrated online by its own outcomes, as late as they came.

@@ -22,7 +22,7 @@ from benchmarks.streams.streams import STREAMS
 from calibrant import ChainRecalibrator, OnlineRecalibrator
 
 DELAYS = (0, 1, 3, 10, 30)
-RATE, STEPS, SEEDS = 0.05, 1000, range(2)
+RATE, STEPS, SEEDS = 0.05, 1000, range(20)
 
 
 class Shown(NamedTuple):

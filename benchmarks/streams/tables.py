@@ -144,7 +144,8 @@ def late() -> str:
         " in all runs, without crossings.",
         "- *Counted on today's*, the same recalibrator where what was shown is forgotten, loses the"
         " promise as soon as an outcome is late. *Plain lazy projection* and *ACI per level* count on"
-        " what was shown, too, and stay below the line of a single level; the levels of ACI cross."
+        " what was shown, too. *ACI* stays below the line of a single level, but its levels cross;"
+        " *plain lazy projection*, whose levels do not cross, may go over that line (a little: **bold**)."
         " *DtACI* promises nothing for a fixed level, late outcomes or not.",
         "",
     ])  # fmt: skip

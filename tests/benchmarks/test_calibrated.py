@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks.calibrated import controls, run, tables
+from benchmarks.calibrated import again, controls, run, tables
 from benchmarks.calibrated.controls import PROBLEMS, PROCESS, Misjudged, area, search, too_smooth
 from benchmarks.calibrated.methods import METHODS
 from benchmarks.peers.suite import SUITE, TASKS
@@ -146,8 +146,32 @@ def test_searches_of_unknown_code_are_counted(monkeypatch):
     monkeypatch.setattr(tables, "load", lambda method: rows)
     n = len(METHODS)
     said = tables.provenance()
-    assert f"Of {3 * n} searches" in said
-    assert f"{n} carry no commit, and {n} that of a checkout with changes" in said
+    assert f"the {3 * n} searches: abc ({n}), abc-dirty ({n})." in said
+    assert f"{n} searches carry no commit, and {n} that of a checkout with changes" in said
+    monkeypatch.setattr(tables, "load", lambda method: rows[:1])
+    assert tables.provenance().endswith(f"the {n} searches: abc ({n}).")
+
+
+def test_searches_run_again_are_compared_with_those_of_their_commit(monkeypatch):
+    def row(seed, best, commit):
+        values = [0.0] * controls.FIRST + [best] * 25
+        where = {"method": "raw", "part": "std x 1", "task": "cosines", "seed": seed}
+        return {**where, "values": values, "commit": commit}
+
+    low = PROBLEMS["cosines"].minimum
+    stored = [row(0, -1.0, "old"), row(1, low, "old"), row(2, -1.0, "older")]
+    repeated = [row(0, -1.0, "new"), row(1, 0.5 * low, "new")]
+    monkeypatch.setattr(again, "METHODS", ["raw"])
+    monkeypatch.setattr(again, "load", lambda method: stored)
+    monkeypatch.setattr(again, "read_lines", lambda path: repeated)
+    assert again.drawn(1)[0][:3] == ("raw", "std x 1", "cosines")
+    assert {one[-1] for one in again.drawn(5)} == {0, 1, 2}
+    said = tables.repeated()
+    assert "run again with the code of new" in said
+    assert "old 1 of 2, mean change +0.25" in said
+    assert "older" not in said
+    monkeypatch.setattr(again, "read_lines", lambda path: [])
+    assert tables.repeated() == ""
 
 
 def test_the_worst_tenth():

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from benchmarks.kit.running import commit
 from benchmarks.peers import (
+    further,
     held_out,
     prior,
     prior_replay,
+    prior_tables,
     regret,
     run,
     screening,
@@ -69,6 +71,14 @@ def test_no_point_lies_below_the_minimum(task):
         held_out.griewank(8),
         held_out.powell(20),
         held_out.colville(),
+        further.qing(5),
+        further.himmelblau(),
+        further.holder_table(),
+        further.trid(6),
+        further.brown(4),
+        further.schaffer(),
+        further.salomon(4),
+        further.sum_of_powers(8),
     ],
     ids=lambda problem: problem.name,
 )
@@ -78,6 +88,30 @@ def test_the_minimum_of_a_held_out_function_is_where_it_says(problem):
     low, high = np.array(problem.box).T
     steps = 1e-4 * (high - low) * np.random.default_rng(0).standard_normal((200, problem.dim))
     assert problem(np.clip(where + steps, low, high)).min() > problem.minimum
+
+
+def test_further_tasks_are_of_every_kind_and_can_be_evaluated():
+    assert len(prior.FURTHER) == 18
+    assert not set(prior.FURTHER) & set(TASKS)
+    groups = set.union(*(set(task.groups) for task in prior.FURTHER.values()))
+    assert groups >= {"functions", "moved", "noisy", "mixed", "conditional", "tables", "live"}
+    rng = np.random.default_rng(0)
+    for task in prior.FURTHER.values():
+        if "tables" in task.groups:
+            continue  # its package is only in the benchmark's environment
+        found = [task.evaluate(settings, rng) for settings in task.first(5, 0)]
+        assert np.isfinite([one.outcome for one in found]).all(), task.name
+        assert np.ptp([one.mean for one in found]) > 0.0, task.name
+        assert all((one.outcome != one.mean) == ("noisy" in task.groups) for one in found)
+
+
+@pytest.mark.parametrize(
+    "task", [t for t in prior.FURTHER.values() if np.isfinite(t.minimum)], ids=lambda t: t.name
+)
+def test_no_point_of_a_further_task_lies_below_its_minimum(task):
+    rng = np.random.default_rng(0)
+    found = [task.evaluate(settings, rng).mean for settings in task.first(300, 0)]
+    assert min(found) >= task.minimum - 1e-6 * max(1.0, abs(task.minimum))
 
 
 def test_the_lightest_gearbox_breaks_no_constraint():
@@ -431,6 +465,65 @@ def test_a_search_with_workers_is_forecast_with_so_many_running():
     np.testing.assert_array_equal(known[:5, 2], [0, 1, 2, 3, 3])  # running
     np.testing.assert_array_equal(known[:5, 0], [5, 5, 5, 5, 6])  # outcomes
     np.testing.assert_array_equal(known[:6, 5], [1, 1, 1, 1, 0, 0])  # blind
+
+
+def judged_row(task, held, crps):
+    return {
+        "task": task,
+        "workers": 1,
+        "pit": [0.5, 0.95, 0.95, 0.95],
+        "held": held,
+        "crps": [2.0] * 4,
+        "shown_crps": [crps] * 4,
+    }
+
+
+def test_shown_intervals_are_judged_by_tasks_not_by_searches():
+    rows = [judged_row("a", [1, 1, 1, 1], 1.0)] * 3 + [judged_row("b", [1, 1, 1, 0], 3.0)]
+    one = prior_tables.judge(rows, slice(None))
+    assert one.own == pytest.approx(0.25)
+    assert one.shown.mean == pytest.approx(0.875)
+    assert (one.alike.low, one.alike.high) == pytest.approx((0.75, 1.0))
+    assert one.between == pytest.approx(0.125)
+    assert one.crps == pytest.approx(0.5)  # the median over searches
+    assert prior_tables.judge(rows, slice(0, 3)).shown.mean == 1.0
+
+
+@pytest.mark.parametrize(
+    ("share", "crps", "reached"),
+    [
+        (0.7796, 1.0, True),
+        (0.7794, 1.0, False),
+        (0.8204, 0.9, True),
+        (0.8206, 0.9, False),
+        (0.8, 1.0001, False),
+    ],
+)
+def test_a_goal_is_reached_as_the_page_prints_it(share, crps, reached):
+    shown = prior_tables.Estimate(share, share - 0.01, share + 0.01)
+    one = prior_tables.Judged(0.6, shown, shown, 0.1, crps)
+    assert one.reached == reached
+    assert (one.cells()[-1] == "reached") == reached
+
+
+def test_rows_that_other_tasks_could_decide_otherwise():
+    def undecided(low, high):
+        shown = prior_tables.Estimate(0.5 * (low + high), low, high)
+        return prior_tables.Judged(0.6, shown, shown, 0.1, 0.9).undecided
+
+    assert undecided(0.77, 0.81)
+    assert undecided(0.75, 0.9)
+    assert not undecided(0.785, 0.815)
+    assert not undecided(0.83, 0.86)
+
+
+def test_the_page_of_shown_intervals_has_all_tasks_and_both_sets():
+    rows = list(prior_tables.read_lines(prior.RESULTS))
+    assert {(r["task"], r["workers"]) for r in rows} == {
+        (task, workers) for task in prior.JUDGED for workers in prior.WORKERS
+    }
+    page = prior.PAGE.read_text(encoding="utf-8")
+    assert page.startswith("\n".join(prior_tables.section()))
 
 
 def test_a_replay_shows_the_prior_and_learns_as_late_as_outcomes_came():
