@@ -81,27 +81,7 @@ def execute(
     line["outcomes"] = outcomes
     if means != outcomes:
         line["means"] = means
-    if sampler == "calibrant":
-        line["ahead"], line["doubt"] = beliefs(search.study)
     return {**line, "rules": rules} if rules else line
-
-
-def beliefs(study: Any) -> tuple[list[float | None], list[float | None]]:
-    """Return of each suggestion how far its mean lay below the best, in stds, and that std.
-
-    By the raw forecast, in order of the trials; None where there was none.
-    """
-    archive, ahead, doubt, best = Archive(), list[float | None](), list[float | None](), np.inf
-    archive.update(study)
-    for record in archive.records.values():
-        mean = std = None
-        if record.forecasts:
-            mean, std = (float(getattr(record.forecasts[0], k)()) for k in ("mean", "std"))
-        known = mean is not None and std is not None and std > 0.0
-        ahead.append(_short((best - mean) / std, 3) if known else None)
-        doubt.append(_short(std, 3) if known else None)
-        best = min(best, record.value if record.values is not None else np.inf)
-    return ahead, doubt
 
 
 def rule_values(study: Any, rng: np.random.Generator) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from benchmarks.decisions import searches
-from benchmarks.decisions.learning import Curve, curve_of, fit, folds, states
+from benchmarks.decisions.learning import Curve, curve_of, curves, fit_both, folds, states
 from benchmarks.decisions.outlook import DELTA, EARLIEST, long_searches, short_searches
 from benchmarks.kit.words import markdown_table
 from calibrant.decisions.gains import exceedance
@@ -27,7 +27,9 @@ from calibrant.decisions.outlook import LATELY, LEAST_OUTCOMES
 from calibrant.decisions.progress import Progress
 
 LEVEL, MOST = 0.05, 0.08  # the stated rate of wrong stops, and the goal for its upper end
-LONG = searches.BUDGETS["judge"]
+LONG, AHEAD = searches.BUDGETS["judge"], 20
+LEVELS = np.linspace(0.002, 0.5, 250)
+RATES = (0.01, 0.02, 0.05, 0.1, 0.2)  # of wrong stops, that a user may ask for
 THIRD = 1.0 / 3.0  # of the trials: the goal for what is saved
 PATIENCE = (5, 10, 15, 20, 30)  # trials without an improvement of delta
 HEAD = ["rule", "stopped", "wrong stops (95 %)", "trials saved", "regret"]
@@ -287,30 +289,89 @@ def section() -> list[str]:
     ]
 
 
+class Told(NamedTuple):
+    """What a search was told along the way, and what came: an entry for each look."""
+
+    trials: np.ndarray
+    stated: np.ndarray  # the mean over the latest looks
+    gains: np.ndarray  # within the trials looked ahead, in units at the look
+    left: np.ndarray  # to gain in the whole search, in these units
+
+    def below(self, level: float, count: int) -> Stop:
+        """Return what becomes of the search if it stops below a level."""
+        low = np.flatnonzero(self.stated < level)
+        if not low.size:
+            return Stop(None, 0.0, 0.0)
+        i = low[0]
+        saved = 1.0 - self.trials[i] / count
+        return Stop(bool(self.gains[i] > DELTA), float(saved), float(self.left[i]))
+
+
 def check() -> None:
-    """Print what stops by some means of outlooks, on tasks that had no part in the fit."""
+    """Print what stops by some means of outlooks, on tasks that had no part in the fit.
+
+    And below which mean to stop, so that at most a given share of stops is wrong: the numbers
+    ``STOP_BELOW`` of ``decisions/gains.py``.
+    """
     data = states()
-    data = data.rows(data.chosen)
     part = folds(data.tasks)
     fold = np.array([part[task] for task in data.tasks.tolist()])
-    tables = {k: {True: fit(data.rows(fold != k))} for k in set(part.values())}
-    own = [curve_of(r) for r in searches.load("learn") if "states" not in r]
-    own = [c._replace(y=c.y[:LONG]) for c in own if c.chosen and c.task in part]
-    for lately in (1, 5, LATELY):
-        told = [_told(curve, tables[part[curve.task]], lately) for curve in own]
-        for level in SWEEP:
-            rules = [partial(_below, level, one) for one in told]
-            stops = [_follow(curve, rule, 20) for curve, rule in zip(own, rules, strict=True)]
-            print(f"mean of {lately}:", *row(f"below {level:.0%}", stops), sep="  ", flush=True)
+    tables = {k: fit_both(data.rows(fold != k)) for k in set(part.values())}
+    long = [c._replace(y=c.y[:LONG]) for c in curves() if c.task in part and c.y.size >= LONG]
+    for chosen in (True, False):
+        mine = [c for c in long if c.chosen == chosen and np.isfinite(c.y).all()]
+        print(f"{len(mine)} searches by {'calibrant' if chosen else 'others'}", flush=True)
+        for lately in (1, 5, LATELY):
+            told = [told_along(c, tables[part[c.task]][chosen], lately) for c in mine]
+            for level in SWEEP:
+                stops = [one.below(level, LONG) for one in told]
+                print(f"mean of {lately}:", *row(f"below {level:.0%}", stops), sep="  ", flush=True)
+            print("promised, below, and then")
+            for rate, level in thresholds(told).items():
+                stops = [one.below(level, LONG) for one in told]
+                print(f"{rate:.0%}  {level:.4f}", *row("", stops)[1:], sep="  ", flush=True)
 
 
-def _told(curve: Curve, tables: Tables, lately: int) -> dict[int, float]:
-    looks = range(EARLIEST, LONG - 20 + 1)
-    return {n: stated(curve._replace(y=curve.y[:n]), 20, tables, lately) for n in looks}
+def thresholds(told: list[Told]) -> dict[float, float]:
+    """Return the largest means below which to stop, for some shares of stops that may be wrong.
+
+    The first time that a mean is below a level, it is so by chance more often than at any time:
+    levels are counted on these first times. One wrong stop more than there were must be allowed.
+    """
+    shares = []
+    for level in LEVELS:
+        wrong = [stop.wrong for one in told if (stop := one.below(level, LONG)).wrong is not None]
+        shares.append((sum(wrong) + 1) / (len(wrong) + 1))
+    found = {}
+    for rate in RATES:
+        kept = [level for level, share in zip(LEVELS, shares, strict=True) if share <= rate]
+        found[rate] = float(max(kept, default=0.0))
+    return found
 
 
-def _below(level: float, told: dict[int, float], now: Progress, so_far: Curve, ahead: int) -> bool:
-    return told[so_far.y.size] < level
+def told_along(curve: Curve, table: np.ndarray, lately: int) -> Told:
+    """Return what :func:`stated` says after each number of trials, by a table."""
+    last = curve.y.size - AHEAD
+    seen = {n: curve.progress(n) for n in range(LEAST_OUTCOMES, last + 1)}
+    parts: dict[int, list[float]] = {n: [] for n in range(EARLIEST, last + 1)}
+    for m, now in seen.items():
+        later = list(range(max(m, EARLIEST), min(m + lately, last + 1)))
+        gains = [DELTA * seen[n].unit / now.unit if now.unit > 0.0 else 0.0 for n in later]
+        if later:
+            for n, p in zip(later, exceedance(now, [AHEAD], gains, table)[0], strict=True):
+                parts[n].append(float(p))
+    known = [n for n in parts if seen[n].unit > 0.0]
+    best = np.minimum.accumulate(curve.y)
+    rows = [
+        (
+            n,
+            np.mean(parts[n]),
+            (seen[n].best - best[n - 1 + AHEAD]) / seen[n].unit,
+            (seen[n].best - best[-1]) / seen[n].unit,
+        )
+        for n in known
+    ]
+    return Told(*np.array(rows).reshape(-1, 4).T)
 
 
 if __name__ == "__main__":
