@@ -99,7 +99,7 @@ def test_the_rule_that_is_judged_is_the_one_that_stops_studies():
             )
         )
     curve = Curve("another", "none", y, 2, whole=0.5)
-    expected = stopping.stated(curve, 20, None, LATELY)
+    expected = stopping.stated(curve, 20)
     assert calibrant_outlook(study).lately == pytest.approx(expected)
 
 

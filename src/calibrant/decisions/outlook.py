@@ -19,7 +19,7 @@ from optuna.study import Study
 from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import count, number, percent
-from calibrant.decisions.gains import exceedance, expected_gains, gain_quantiles
+from calibrant.decisions.gains import exceedance, expected_gains, gain_quantiles, stop_risk
 from calibrant.decisions.progress import Progress, progress
 from calibrant.decisions.words import html_table, paragraphs
 from calibrant.studies.archive import Archive, Record
@@ -79,6 +79,16 @@ class Outlook:
         validate.not_negative("delta", delta)
         trials = self.trials if trials is None else validate.at_least("trials", trials, 1)
         return _chance(self._now, delta, min(trials, MOST_TRIALS))
+
+    @property
+    def risk(self) -> float:
+        """The probability that to stop now is wrong: that an improvement by ``delta`` is missed.
+
+        A search is stopped where ``lately`` is low for the first time, and there it is low by
+        chance more often than elsewhere. So this is the share of other searches, stopped where it
+        first fell so low, in which an improvement came.
+        """
+        return stop_risk(self.lately, self._now.chosen)
 
     @property
     def trials_needed(self) -> int:
