@@ -19,7 +19,6 @@ from benchmarks.peers.suite import HELD_OUT
 from calibrant import CalibratedSampler, review
 from calibrant import outlook as calibrant_outlook
 from calibrant.decisions.gains import TERMS, exceedance
-from calibrant.decisions.outlook import LATELY
 from calibrant.decisions.progress import FEATURES, Progress, progress
 
 
