@@ -185,7 +185,9 @@ def tune(
     ] = None,
     stop_below: Annotated[
         float | None,
-        typer.Option(help="Stop when an improvement is less probable than this, such as 0.05."),
+        typer.Option(
+            help="Stop when the risk of missing an improvement is below this, such as 0.05."
+        ),
     ] = None,
     min_gain: Annotated[
         float | None, typer.Option(help="The smallest improvement that counts for --stop-below.")
