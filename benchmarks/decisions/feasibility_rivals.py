@@ -1,19 +1,19 @@
 """BoTorch's constrained EI and Ax on the problems of :mod:`benchmarks.decisions.feasibility`.
 
-    python -m benchmarks.decisions.feasibility_rivals --minutes 15
+    python -m benchmarks.decisions.feasibility_rivals
 
 In an environment that has both (``make test-torch`` makes one). An ask of theirs takes a second or
-two, so they are asked on three of the five problems, and as often as the minutes allow. The first
-settings, the noise and what is kept of a search are those of the other systems.
+two, so they are asked on three of the five problems. The first settings, the noise and what is kept
+of a search are those of the other systems.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
-import time
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,6 +33,7 @@ from benchmarks.decisions.feasibility import (
     record,
 )
 from benchmarks.kit.lines import append, read_lines
+from benchmarks.kit.running import run_missing
 
 Setting = Mapping[str, float]
 REPETITIONS = 30
@@ -159,22 +160,23 @@ def execute(system: str, name: str, noise: float, seed: int) -> dict[str, Any]:
     return record(system, name, noise, seed, study)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--minutes", type=float, default=15.0, help="of CPU, after which none begins"
-    )
-    end = 60.0 * parser.parse_args().minutes
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--repetitions", type=int, default=REPETITIONS, help="at most so many")
+    parser.add_argument("--only", choices=RIVALS, help="one of them")
+    given = parser.parse_args(arguments)
     known = {(r["system"], r["problem"], r["noise"], r["seed"]) for r in read_lines(RESULTS)}
-    for seed in range(REPETITIONS):
-        for name in RIVAL_PROBLEMS:
-            for noise in NOISES:
-                for system in RIVALS:
-                    if (system, name, noise, seed) in known:
-                        continue
-                    if time.process_time() > end:
-                        return
-                    append(RESULTS, execute(system, name, noise, seed))
+    every = [
+        (system, name, noise, seed)
+        for seed in range(given.repetitions)
+        for name in RIVAL_PROBLEMS
+        for noise in NOISES
+        for system in RIVALS
+        if given.only in (None, system)
+    ]
+    missing = [run for run in every if run not in known]
+    run_missing(execute, missing, partial(append, RESULTS), given.jobs)
 
 
 if __name__ == "__main__":

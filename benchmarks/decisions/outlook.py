@@ -196,7 +196,7 @@ def section() -> list[str]:
         "tenth of the interquartile range of outcomes so far. Happened: how often it did, with a "
         "95 % interval over searches. Where the two differ by more than the 5 points that were the "
         f"goal, {OFF} marks that the interval leaves out what was stated, and {CHANCE} that the "
-        "difference may be chance. Searches on these tasks had been looked at five times before "
+        "difference may be chance. Searches on these tasks had been looked at six times before "
         "the last fit. What was changed was decided on tasks left out in turn, not on these, and "
         "the long searches below were run anew, from other first points, and looked at once; but "
         "the tasks are not quite unseen, and the short searches are those looked at before. "

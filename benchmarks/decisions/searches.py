@@ -35,9 +35,10 @@ FOLDER = Path(__file__).parent / "results"
 BUDGETS = {"learn": 90, "judge": 70}  # longer to learn from: what came is known for longer
 LEFT = (0.5, 0.75, 0.9, 0.95, 0.975)  # levels of what is left to gain
 RULES_AT = (10, 20, 30, 40, 50)  # trials: each look of theirs takes about a second
-SEEDS = range(30, 60)  # of the searches to judge by; 0 to 29 were those looked at before
+SEEDS = range(60, 90)  # of the searches to judge by; 0 to 59 were those looked at before
 WITH_RULES = SEEDS[:6]  # those of the searches in which other rules are asked, too
-KINDS = 756
+LEARN_SEEDS = range(20, 30)  # one in each round: some new kinds of tasks, and all of the suite
+KINDS = 3000
 
 
 class RandomStudy(OptunaStudy):
@@ -129,16 +130,19 @@ def plan(what: str) -> list[tuple[Any, ...]]:
             for seed in SEEDS
             for task in HELD_OUT
         ]
-    first, more = range(kinds.FIRST_OF_FIVE), range(kinds.FIRST_OF_FIVE, KINDS)
+    per_round = KINDS // len(LEARN_SEEDS)
     own = [
-        *(("calibrant", task, 8) for task in (*TUNING, *SUITE)),
-        *(("calibrant", f"kind {number}", 2, (), 70) for number in first),
-        *(("calibrant", f"kind {number}", 3) for number in more),
-        *(("calibrant", task, 7, (), 70) for task in (*TUNING, *SUITE)),
+        ("calibrant", task, seed)
+        for turn, seed in enumerate(LEARN_SEEDS)
+        for task in (
+            *(f"kind {number}" for number in range(turn * per_round, (turn + 1) * per_round)),
+            *TUNING,
+            *SUITE,
+        )
     ]
     others = [
         (sampler, f"kind {number}", 2, (), 70)
-        for number in first[:240]
+        for number in range(240)
         for sampler in ("optuna-tpe", "random")
     ]
     return [*own, *others]

@@ -19,7 +19,6 @@ from benchmarks.peers.suite import HELD_OUT
 from calibrant import CalibratedSampler, review
 from calibrant import outlook as calibrant_outlook
 from calibrant.decisions.gains import TERMS, exceedance
-from calibrant.decisions.outlook import LATELY
 from calibrant.decisions.progress import FEATURES, Progress, progress
 
 
@@ -99,7 +98,7 @@ def test_the_rule_that_is_judged_is_the_one_that_stops_studies():
             )
         )
     curve = Curve("another", "none", y, 2, whole=0.5)
-    expected = stopping.stated(curve, 20, None, LATELY)
+    expected = stopping.stated(curve, 20)
     assert calibrant_outlook(study).lately == pytest.approx(expected)
 
 

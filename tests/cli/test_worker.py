@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import optuna
 import pytest
@@ -121,6 +122,9 @@ def test_a_plan_comes_back_as_it_was(tmp_path):
     plan = Plan(space, 40, ("python", "{x}"), "a.b", "out-{trial}", None, 2.5, {"memory": 8.0}, 0.9)
     announce(study, plan)
     assert plan_of(study) == plan
+    pruning = replace(plan, report_regex=r"loss (\S+)", prune_below=0.05)
+    announce(study, pruning)
+    assert plan_of(study) == pruning
 
 
 @pytest.mark.parametrize("damage", [3, ["memory"], {"memory": "a"}, {"memory": float("nan")}])

@@ -28,7 +28,7 @@ def test_outlooks_are_those_that_would_have_been_taken_then(direction):
     sign = 1.0 if direction == "minimize" else -1.0
     values = sign * np.random.default_rng(0).normal(size=31)
     values[3], values[17] = -5.0 * sign, -9.0 * sign  # the second one in the second window
-    made = kinds_of(review(study_of(values, direction)))["5-trial outlook"]
+    made = kinds_of(review(study_of(values, direction)))["five-trial outlook"]
     assert made.came_true.tolist() == [False, True, False, False]
     for n, stated in zip((10, 15, 20, 25), made.stated, strict=True):
         then = calibrant.outlook(study_of(values[:n], direction), trials=5)

@@ -199,3 +199,15 @@ def test_equal_outcomes_leave_the_size_of_gains_open():
 def test_errors_say_the_rule(study, arguments, message):
     with pytest.raises(ValueError, match=message):
         calibrant.outlook(study(), **arguments)
+
+
+def test_where_all_count_the_same_nothing_is_said_of_sizes():
+    study = study_of([3.0] * 8)
+    ahead = calibrant.outlook(study)
+    assert 0.0 < ahead.probability < 1.0
+    text = str(ahead)
+    assert "the best value improves with a probability of" in text
+    assert "By how much cannot be said" in text
+    assert "by at least" not in text
+    assert "median" not in text
+    assert "<table>" not in ahead._repr_html_()

@@ -1,8 +1,10 @@
+import numpy as np
 import optuna
 import pytest
 from tests.decisions.test_outlook import VALUES, study_of
 
 import calibrant
+from calibrant.decisions.gains import STOP_BELOW, stop_risk
 from calibrant.decisions.stopping import STOPPED
 
 
@@ -68,3 +70,22 @@ def test_nothing_is_stopped_before_there_is_something_to_go_by():
 def test_errors_say_the_rule(arguments, message):
     with pytest.raises(ValueError, match=message):
         calibrant.StopWhen(**arguments)
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_the_risk_grows_with_the_mean_and_is_what_was_counted(chosen):
+    for rate, level in STOP_BELOW[chosen].items():
+        assert stop_risk(level, chosen) == pytest.approx(rate)
+    risks = [stop_risk(mean, chosen) for mean in np.linspace(0.0, 1.0, 101)]
+    assert risks[0] == 0.0
+    assert risks[-1] == 1.0
+    assert (np.diff(risks) > 0.0).all()
+
+
+def test_it_stops_by_the_risk():
+    ahead = calibrant.outlook(study_of(VALUES))
+    assert ahead.risk == stop_risk(ahead.lately, chosen=False)
+    assert calibrant.StopWhen(probability=0.99 * ahead.risk).why(ahead) is None
+    said = calibrant.StopWhen(probability=min(1.01 * ahead.risk, 0.999)).why(ahead)
+    assert said is not None
+    assert f"is {100.0 * ahead.risk:.1f} %" in said

@@ -247,3 +247,19 @@ def test_with_several_objectives_the_page_names_the_trial_it_starts_from():
     first = min(trial.number for trial in study.best_trials)
     assert f"if one parameter of trial {first} is changed" in page.text
     assert "those on the front are in bold" in page.text
+
+
+def test_predictions_are_counted_where_no_interval_was_stored():
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0) ** 2, n_trials=20)
+    text = Page(report_html(study)).text
+    assert "nor do those of another sampler" in text
+    assert "Of 2 five-trial outlooks" in text
+
+
+def test_the_outlook_of_trials_that_count_the_same_says_no_sizes():
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0) * 0.0, n_trials=8)
+    text = Page(report_html(study)).text
+    assert "By how much cannot be said" in text
+    assert "Expected gain" not in text

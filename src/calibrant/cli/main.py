@@ -16,6 +16,7 @@ from calibrant.cli.publish import publish
 from calibrant.cli.recalibrate import recalibrate
 from calibrant.cli.report import report
 from calibrant.cli.rescue import merge
+from calibrant.cli.review import review
 from calibrant.cli.suggest import suggest
 from calibrant.cli.terminal import console
 from calibrant.cli.tune import tune
@@ -37,6 +38,7 @@ app.command()(suggest)
 app.command()(explain)
 app.command()(publish)
 app.command()(report)
+app.command()(review)
 app.command()(recommend)
 app.command()(forecast)
 app.command()(recalibrate)

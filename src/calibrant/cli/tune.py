@@ -29,7 +29,7 @@ from calibrant.cli.terminal import EXIT_INTERRUPTED, check_writable, console, fa
 from calibrant.cli.worker import more_workers
 from calibrant.core import validate
 from calibrant.core.words import count
-from calibrant.decisions import StopWhen
+from calibrant.decisions import CalibratedPruner, StopWhen
 from calibrant.decisions.outlook import TRIALS
 from calibrant.studies.budget import Budget
 from calibrant.studies.candidates import NAME, Candidates
@@ -185,7 +185,9 @@ def tune(
     ] = None,
     stop_below: Annotated[
         float | None,
-        typer.Option(help="Stop when an improvement is less probable than this, such as 0.05."),
+        typer.Option(
+            help="Stop when the risk of missing an improvement is below this, such as 0.05."
+        ),
     ] = None,
     min_gain: Annotated[
         float | None, typer.Option(help="The smallest improvement that counts for --stop-below.")
@@ -193,6 +195,20 @@ def tune(
     look_ahead: Annotated[
         int, typer.Option(help="Within how many more trials, for --stop-below or --value.")
     ] = TRIALS,
+    report_regex: Annotated[
+        str | None,
+        typer.Option(
+            help="Reports on the way, such as the loss of each epoch: what this regular "
+            "expression, or the group in it, matches in each line: 'epoch loss ([-.\\d]+)'."
+        ),
+    ] = None,
+    prune_below: Annotated[
+        float | None,
+        typer.Option(
+            help="Give up a trial when it is less probable than this, such as 0.05, that it "
+            "becomes one of the best; with --report-regex."
+        ),
+    ] = None,
     value: Annotated[
         float | None,
         typer.Option(
@@ -211,8 +227,9 @@ def tune(
         limits = parse_limits(limit or [])
         command = Command(
             program, json_field, result_file, trial_timeout, result_regex, logs, limits,
-            json_std_field, cost_field,
+            json_std_field, cost_field, report_regex,
         )  # fmt: skip
+        pruner = _pruner(report_regex, prune_below)
         purse = _purse(budget, cost_field)
         total = most_trials(trials, purse)
         if min_feasible is not None and not limits:
@@ -240,6 +257,8 @@ def tune(
             domain, storage, study_name, direction, seed=seed, min_feasible=min_feasible,
             budget=purse, earlier=before,
         )  # fmt: skip
+        if pruner is not None:
+            study.pruner = pruner
         how_read = [json_field, result_file, *([result_regex] if result_regex else [])]
         same_job(study, parameters=sorted(space), program=program, result=how_read, limits=limits)
         options = {
@@ -256,6 +275,7 @@ def tune(
             "--time-budget": time_budget, "--logs": logs, "--seed": seed,
             "--stop-below": stop_below, "--min-gain": min_gain,
             "--look-ahead": None if look_ahead == TRIALS else look_ahead,
+            "--report-regex": report_regex, "--prune-below": prune_below,
             "--value": value, "--price": price,
         }  # fmt: skip
         until = {"--trials": total if purse is None else trials, "--budget": budget}
@@ -271,6 +291,7 @@ def tune(
             tuple(such_that or ()), domain.fixed,
             None if candidates is None else (str(candidates.resolve()), names),
             tuple(found_again(text) for text in earlier or ()), renamed,
+            report_regex, prune_below,
         )  # fmt: skip
         announce(study, plan)
         total = at_most(total, study, domain)
@@ -290,6 +311,8 @@ def tune(
             say(stop.reason)
         if purse is not None:
             say(f"Budget: {purse.words(study)}.")
+        if pruner is not None:
+            say(str(pruner.review(study)))
         finish(study, report, f"Tuning {' '.join(program)}", stop)
         more = {**until, **twice_as_far(study, total, purse)}
         go_on = command_line({**more, **options}, program)
@@ -325,6 +348,12 @@ def _watched(port: int | None, storage: str) -> Iterator[Listener | None]:
     with serving(storage, port) as address:
         console.print(f"Dashboard: {address}")
         yield publisher()
+
+
+def _pruner(report_regex: str | None, prune_below: float | None) -> CalibratedPruner | None:
+    if (report_regex is None) != (prune_below is None):
+        raise ValueError("--report-regex and --prune-below belong together: give both, or neither.")
+    return None if prune_below is None else CalibratedPruner(prune_below)
 
 
 def _stop(

@@ -21,6 +21,7 @@ from calibrant.cli.live_table import live_table
 from calibrant.cli.options import STUDY, Jobs, Logs
 from calibrant.cli.rescue import save
 from calibrant.cli.terminal import EXIT_INTERRUPTED, console, fail
+from calibrant.decisions import CalibratedPruner
 from calibrant.studies.budget import Budget
 from calibrant.studies.domain import domain_of
 from calibrant.studies.earlier import Earlier
@@ -101,7 +102,10 @@ def worker(
             plan.limits,
             plan.json_std_field,
             plan.cost_field,
+            plan.report_regex,
         )
+        if plan.prune_below is not None:
+            study.pruner = CalibratedPruner(plan.prune_below)
         total = plan.n_trials if trials is None else trials
         total = at_most(total, study, domain)
         command.check(list(plan.space), 2, placeholders(listed))  # there may be others

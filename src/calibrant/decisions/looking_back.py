@@ -54,7 +54,7 @@ def _outlooks(study: Study) -> Statements:
     made = list(_windows(study))
     stated, came = (np.array([pair[i] for pair in made]) for i in (0, 1))
     verb = "saw an improvement worth having"
-    return Statements(f"{_WINDOW}-trial outlook", verb, stated, came.astype(bool))
+    return Statements("five-trial outlook", verb, stated, came.astype(bool))
 
 
 def _windows(study: Study) -> Iterator[tuple[float, bool]]:

@@ -19,9 +19,9 @@ from optuna.study import Study
 from calibrant.core import validate
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import count, number, percent
-from calibrant.decisions.gains import exceedance, expected_gains, gain_quantiles
+from calibrant.decisions.gains import exceedance, expected_gains, gain_quantiles, stop_risk
 from calibrant.decisions.progress import Progress, progress
-from calibrant.decisions.words import html_table
+from calibrant.decisions.words import html_table, paragraphs
 from calibrant.studies.archive import Archive, Record
 from calibrant.studies.suggestions import signs
 
@@ -81,23 +81,44 @@ class Outlook:
         return _chance(self._now, delta, min(trials, MOST_TRIALS))
 
     @property
+    def risk(self) -> float:
+        """The probability that to stop now is wrong: that an improvement by ``delta`` is missed.
+
+        A search is stopped where ``lately`` is low for the first time, and there it is low by
+        chance more often than elsewhere. So this is the share of other searches, stopped where it
+        first fell so low, in which an improvement came.
+        """
+        return stop_risk(self.lately, self._now.chosen)
+
+    @property
     def trials_needed(self) -> int:
         """The trials that bring 90 % of what is expected to be gained within all of them."""
         return 1 + int(np.argmax(self.gains >= _NEARLY_ALL * self.gains[-1]))
 
     def sentences(self) -> list[str]:
         """Return the outlook in words."""
+        best = f"Best so far: {number(self.best)}, after {count(self.finished, 'trial')}."
+        within = f"Within {count(self.trials, 'more trial')} the best value improves"
+        if not self.unit > 0.0:  # nothing is known of sizes
+            return [
+                best,
+                f"{within} with a probability of {percent(self.probability)}.",
+                "By how much cannot be said: all trials so far count the same. Trials that failed, "
+                "were pruned or broke a constraint count as the worst value.",
+            ]
         at = {p: column for column, p in enumerate(self.levels.tolist())}
         middle, good = (number(float(self.fan[-1, at[p]])) for p in (0.5, 0.1))
         return [
-            f"Best so far: {number(self.best)}, after {count(self.finished, 'trial')}.",
-            f"Within {count(self.trials, 'more trial')} the best value improves by at least "
-            f"{number(self.delta)} with a probability of {percent(self.probability)}.",
+            best,
+            f"{within} by at least {number(self.delta)} with a probability of "
+            f"{percent(self.probability)}.",
             f"It is then {middle} in the median case, and {good} or better in one case of ten. "
             f"Of the expected gain, 90 % comes within {count(self.trials_needed, 'trial')}.",
         ]
 
     def _repr_html_(self) -> str:
+        if not self.unit > 0.0:
+            return paragraphs(self.sentences())
         head = ["trials", *(f"{100.0 * p:g} %" for p in self.levels)]
         shown = sorted({1, self.trials_needed, self.trials})
         rows = [[str(k), *(number(float(x)) for x in self.fan[k - 1])] for k in shown]

@@ -32,14 +32,17 @@ class StopWhen:
     True
 
     After each trial it takes the :func:`~calibrant.outlook` of the study, and stops when the
-    probability has been low on average over the latest ten. Why it stopped is in
-    ``reason``, in the log, and in the study's user attribute ``calibrant:stopped``.
+    risk that this is wrong is below ``probability``: of all stops, at most that share is to miss
+    an improvement. The risk goes by the probability of an improvement on average over the latest
+    ten trials, and was learned from what other searches missed when they were stopped by it.
+    Why it stopped is in ``reason``, in the log, and in the study's user attribute
+    ``calibrant:stopped``.
 
     With ``value`` and ``price`` it weighs costs instead: it stops when no number of further trials,
     up to ``trials``, is expected to gain as much as it costs.
 
     Args:
-        probability: stop when an improvement is less likely than this.
+        probability: stop when the risk of missing an improvement is lower than this.
         delta: the improvement worth having; by default a tenth of the interquartile range of
             outcomes so far.
         trials: how many more trials to look ahead.
@@ -111,10 +114,10 @@ class StopWhen:
                 f"Stopped after {ahead.finished} trials: {ahead.trials} more are expected to gain "
                 f"{number(float(worth))} and cost {number(cost)}, and fewer pay no better."
             )
-        if ahead.lately >= self.probability:
+        if ahead.risk >= self.probability:
             return None
         return (
-            f"Stopped after {ahead.finished} trials: an improvement of at least "
-            f"{number(ahead.delta)} within {ahead.trials} more has had a probability of "
-            f"{100.0 * ahead.lately:.1f} % lately, below {100.0 * self.probability:g} %."
+            f"Stopped after {ahead.finished} trials: the risk of missing an improvement of at "
+            f"least {number(ahead.delta)} within {ahead.trials} more is "
+            f"{100.0 * ahead.risk:.1f} %, below {100.0 * self.probability:g} %."
         )

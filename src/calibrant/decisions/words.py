@@ -24,9 +24,14 @@ def _short(value: Any) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 
+def paragraphs(sentences: Iterable[str]) -> str:
+    """Return sentences for a notebook, each a paragraph; all text is escaped."""
+    return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
+
+
 def html_table(sentences: Sequence[str], head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return sentences and a table for a notebook; all text is escaped."""
-    said = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
+    said = paragraphs(sentences)
     cells = [_row(head, "th"), *(_row(row, "td") for row in rows)]
     return f"{said}<table>{''.join(cells)}</table>"
 

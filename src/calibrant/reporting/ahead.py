@@ -33,7 +33,11 @@ def _body(found: Findings) -> Html:
         parts.append(paragraphs(f"{count(len(coming), 'trial')} still to come."))
     ahead = found.outlook
     if ahead is not None:
-        parts += [_judgement(ahead), _facts(ahead), _fan(found, ahead)]
+        parts.append(_judgement(ahead))
+        if ahead.unit > 0.0:
+            parts += [_facts(ahead), _fan(found, ahead)]
+        else:
+            parts.append(paragraphs(ahead.sentences()[-1]))
     parts += [_repeat(found), _suggestions(found)]
     if found.job.command:
         parts.append(tag("h3", "To go on"))
@@ -55,6 +59,8 @@ def _judgement(ahead: Outlook) -> Html:
         f" Within {count(ahead.trials, 'more trial')} the best value improves by at least "
         f"{number(ahead.delta, 2)} with a probability of {percent(ahead.probability)}, and by any "
         f"amount with {percent(ahead.chance(0.0))}."
+        if ahead.unit > 0.0
+        else f" {ahead.sentences()[1]}"
     )
     return tag("p", tag("b", words), text, class_=f"verdict {tone}")
 

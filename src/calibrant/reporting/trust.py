@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from calibrant.core.words import percent
@@ -14,6 +16,7 @@ from calibrant.reporting.page import Section, folded, paragraphs
 from calibrant.reporting.svg import SQUARE_NARROW, SQUARE_WIDE, Axis, Plot, Size, figure
 from calibrant.studies.front_review import FrontReview
 from calibrant.studies.shown import COVERAGE
+from calibrant.studies.statements import Statements
 
 _CHANCE = 1.96  # std: chance deviations at each level stay within, 95 % of the time
 
@@ -27,8 +30,11 @@ def _body(found: Findings) -> Html:
     if found.front is not None:
         return _each(found.front)
     review = found.review
-    if review is None or not review.held.size:
+    if review is None:
         return paragraphs(_none(found))
+    others = _others(review.statements[1:])
+    if not review.held.size:
+        return join([paragraphs(_none(found)), *others])
     sentence = verdict_html(found.verdict)
     raw = (
         f"Each {percent(COVERAGE)} interval was stored before the trial was evaluated. Before "
@@ -39,15 +45,22 @@ def _body(found: Findings) -> Html:
         raw += f" {unbounded} of the calibrated ones were unbounded on one side."
     curve = reliability_figure({"model": review.raw_pits, "calibrated": review.pits})
     more = folded("Reliability at every level", curve)
-    others = [str(kind) for kind in review.statements[1:]]
-    said = [folded("Did its other predictions come true?", paragraphs(*others))] if others else []
-    return join([sentence, paragraphs(raw), over_trials.forecasts(found), more, *said])
+    return join([sentence, paragraphs(raw), over_trials.forecasts(found), more, *others])
+
+
+def _others(statements: Sequence[Statements]) -> list[Html]:
+    """Return how often what was said beside intervals came true, where anything was."""
+    if not statements:
+        return []
+    said = paragraphs(*map(str, statements))
+    return [folded("Did its other predictions come true?", said)]
 
 
 def _each(front: FrontReview) -> Html:
     """Return the verdict on the intervals of each of several objectives."""
+    others = _others(front.statements)
     if not front.objectives[0].held.size:
-        return paragraphs("No trial has a forecast from before its evaluation.")
+        return join([paragraphs("No trial has a forecast from before its evaluation."), *others])
     said = [
         join([paragraphs(f"{one.name[:1].upper()}{one.name[1:]}"), verdict_html(one.verdict)])
         for one in front.objectives
@@ -56,7 +69,7 @@ def _each(front: FrontReview) -> Html:
         f"The {percent(COVERAGE)} intervals of each objective: the model's forecasts, stored "
         "before each evaluation and recalibrated by the outcomes known then."
     )
-    return join([paragraphs(text), *said])
+    return join([paragraphs(text), *said, *others])
 
 
 def _none(found: Findings) -> str:

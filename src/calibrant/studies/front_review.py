@@ -16,8 +16,9 @@ from calibrant.core.words import count, number
 from calibrant.evaluation.verdict import Verdict, verdict
 from calibrant.studies.archive import Archive
 from calibrant.studies.records import Record
-from calibrant.studies.review import as_shown
+from calibrant.studies.review import FEASIBLE, as_shown
 from calibrant.studies.shown import COVERAGE, ShownForecasts
+from calibrant.studies.statements import Statements
 from calibrant.studies.suggestions import signs
 
 _MARGIN = 0.1  # of the extent of the front, beyond its worst values
@@ -67,6 +68,8 @@ class FrontReview:
         reference_point: the values up to which volume is counted, in the user's units.
         hypervolume: the volume that trials which meet all constraints dominate, after each trial.
         objectives: how the forecasts of each objective held.
+        promised: the probabilities given before that all constraints would be met.
+        met: whether they were, of these suggestions.
     """
 
     numbers: list[int]
@@ -75,6 +78,8 @@ class FrontReview:
     reference_point: tuple[float, ...]
     hypervolume: FloatArray
     objectives: tuple[ObjectiveReview, ...]
+    promised: FloatArray
+    met: np.ndarray
 
     def sentences(self) -> list[str]:
         """Return the review in words."""
@@ -83,7 +88,14 @@ class FrontReview:
             f"{count(len(self.front), 'trial')} of {len(self.numbers)} on the front; hypervolume "
             f"{number(float(self.hypervolume[-1]))} up to ({goal})."
         )
-        return [volume, *(f"{one.name}: {one.verdict}" for one in self.objectives)]
+        held = [f"{one.name}: {one.verdict}" for one in self.objectives]
+        return [volume, *held, *map(str, self.statements)]
+
+    @property
+    def statements(self) -> list[Statements]:
+        """What was promised of constraints before they were evaluated, and how it came out."""
+        made = Statements(FEASIBLE, "met all constraints", self.promised, self.met)
+        return [made] if self.promised.size else []
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())
@@ -134,6 +146,8 @@ def review_front(study: Study, reference_point: Sequence[float] | None = None) -
         objectives=tuple(
             _objective(name, known, k, float(flip[k])) for k, name in enumerate(names)
         ),
+        promised=np.array([promised for promised, _ in archive.promises()]),
+        met=np.array([met for _, met in archive.promises()], dtype=bool),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import selectors
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -26,13 +27,20 @@ class Tail:
     Args:
         limit: how many bytes to keep, at least; at most twice as many are.
         log: a file to write all of it to, which can be followed.
+        listener: called with all of it, piece by piece, in the thread that follows.
     """
 
-    def __init__(self, limit: int, log: Path | None = None) -> None:
+    def __init__(
+        self,
+        limit: int,
+        log: Path | None = None,
+        listener: Callable[[bytes], None] | None = None,
+    ) -> None:
         self.cut = False  # whether there was more than is kept
         self._limit, self._kept = limit, bytearray()
         self._exit, self.entrance = os.pipe()
         self._log = log.open("wb", buffering=0) if log is not None else None
+        self._listener = listener
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()
@@ -79,6 +87,8 @@ class Tail:
                 if self._log is not None:
                     with suppress(OSError):  # a disk that is full costs the log, not the result
                         self._log.write(read)
+                if self._listener is not None:
+                    self._listener(read)
                 if len(self._kept) > 2 * self._limit:
                     self.cut = True
                     del self._kept[: -self._limit]

@@ -7,18 +7,21 @@ exit code, output without a number) raises :class:`CommandFailed` with the reaso
 from __future__ import annotations
 
 import logging
+import math
 import os
 import re
 import shutil
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from calibrant.studies.output import Tail
+from calibrant.studies.reported import GivenUp, Reported
 from calibrant.studies.results import NoResult, Reading, plain, read_result
 from calibrant.studies.watchdog import Watchdog
 
@@ -27,7 +30,18 @@ logger = logging.getLogger("calibrant")
 _NAME = r"[A-Za-z_][\w.-]*"
 _PLACE = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")  # {{name}} gives {name}
 _ENOUGH = 2**20  # bytes at the end of the output that are searched for a number
+_MOMENT = 0.2  # seconds between two looks at what was reported
 _ENOUGH_JSON = 2**22  # bytes in which the last JSON object must be found
+
+
+class Watcher(Protocol):
+    """Who is told what a program reports while it runs."""
+
+    def report(self, value: float) -> None:
+        """Take note of a report."""
+
+    def hopeless(self) -> bool:
+        """Return whether the program is to be given up, by what it has reported."""
 
 
 class CommandFailed(Exception):
@@ -56,6 +70,8 @@ class Command:
         json_std_field: the field of the JSON that holds the std of the result's noise. Without it,
             a result such as ``0.83 ± 0.02`` has one.
         cost_field: the field of the JSON that says what the evaluation has cost.
+        report_regex: reports on the way are what this regular expression matches in a line of the
+            output, or the group in it: 'val_loss ([-.\\d]+)'.
     """
 
     arguments: Sequence[str]
@@ -67,6 +83,7 @@ class Command:
     limits: Mapping[str, float] = field(default_factory=dict)
     json_std_field: str | None = None
     cost_field: str | None = None
+    report_regex: str | None = None
     first_reading: Reading | None = field(default=None, init=False, repr=False)
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set, init=False, repr=False)
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
@@ -128,26 +145,34 @@ class Command:
         """
         return self.reading(params, trial).value
 
-    def reading(self, params: Mapping[str, Any], trial: int) -> Reading:
+    def reading(
+        self, params: Mapping[str, Any], trial: int, watcher: Watcher | None = None
+    ) -> Reading:
         """Run the program and return its result, with what else it says.
+
+        Args:
+            params: the setting.
+            trial: the number of the trial.
+            watcher: who is told of reports, and may give the program up.
 
         Raises:
             CommandFailed: if it does not give the result, and what was measured of each limit.
+            GivenUp: if the watcher gave it up.
         """
-        reading = self._reading(params, trial)
+        reading = self._reading(params, trial, watcher)
         if self.first_reading is None:
             self.first_reading = reading
         return reading
 
-    def _reading(self, params: Mapping[str, Any], trial: int) -> Reading:
+    def _reading(self, params: Mapping[str, Any], trial: int, watcher: Watcher | None) -> Reading:
         values = {**params, "trial": trial}
         arguments = given(self.arguments, values)
         if self.result_file is None:
-            text, cut = self._output(arguments, trial)
+            text, cut = self._output(arguments, trial, watcher)
             return self._read(text, "the program's output", cut)
         path = Path(_filled(self.result_file, values))
         before = _signature(path)
-        self._output(arguments, trial)
+        self._output(arguments, trial, watcher)
         if _signature(path) == before:  # an old file says nothing about this run
             raise CommandFailed(f"{path} was not written")
         try:
@@ -168,21 +193,13 @@ class Command:
         return self._stopped.is_set()
 
     def _check_regex(self) -> None:
+        if self.report_regex is not None:
+            _check_regex(self.report_regex)
         if self.result_regex is None:
             return
         if self.json_field is not None:
             raise ValueError("Give either a JSON field or a regular expression, not both.")
-        try:
-            groups = re.compile(self.result_regex).groups
-        except re.error as error:
-            raise ValueError(
-                f"The regular expression {self.result_regex!r} is not valid: {error}."
-            ) from None
-        if groups > 1:
-            raise ValueError(
-                f"The regular expression {self.result_regex!r} has {groups} groups, and at most "
-                "one says where the number is; write (?:…) for the others."
-            )
+        _check_regex(self.result_regex)
 
     def _read(self, text: str, source: str, cut: bool = False) -> Reading:
         def beside(name: str) -> float | None:
@@ -205,23 +222,27 @@ class Command:
             cost=None if self.cost_field is None else beside(self.cost_field),
         )
 
-    def _tails(self, trial: int) -> tuple[Tail, Tail]:
+    def _tails(self, trial: int, reported: Reported | None) -> tuple[Tail, Tail]:
         """Return what follows the program's output, and its errors."""
         in_json = self.json_field is not None or self.limits or self.cost_field is not None
         enough = _ENOUGH_JSON if in_json else _ENOUGH
         if self.logs is None:
-            return Tail(enough), Tail(_ENOUGH)
+            return Tail(enough, listener=reported), Tail(_ENOUGH)
         self.logs.mkdir(parents=True, exist_ok=True)
         return (
-            Tail(enough, self.logs / f"trial-{trial}.out"),
+            Tail(enough, self.logs / f"trial-{trial}.out", reported),
             Tail(_ENOUGH, self.logs / f"trial-{trial}.err"),
         )
 
-    def _output(self, arguments: list[str], trial: int) -> tuple[str, bool]:
+    def _output(
+        self, arguments: list[str], trial: int, watcher: Watcher | None
+    ) -> tuple[str, bool]:
         """Run the program to its end; return its output, and whether that was cut to its end."""
         if self.stopped:
             raise CommandFailed("stopped")
-        printed, complaints = self._tails(trial)
+        watched = watcher is not None and self.report_regex is not None
+        reported = Reported(self.report_regex) if watched and self.report_regex else None
+        printed, complaints = self._tails(trial, reported)
         with printed, complaints:
             self._watchdog.start()
             process = self._start(arguments, printed, complaints)
@@ -230,7 +251,10 @@ class Command:
             try:
                 if self.stopped:  # between the check above and now
                     _kill(process)
-                process.wait(timeout=self.trial_timeout)
+                if watcher is None or reported is None:
+                    process.wait(timeout=self.trial_timeout)
+                else:
+                    self._watch(process, reported, watcher)
             except subprocess.TimeoutExpired:
                 raise CommandFailed(f"no result after {self.trial_timeout:g} s") from None
             finally:
@@ -239,10 +263,38 @@ class Command:
                 process.wait()
                 self._watchdog.forget(process.pid)
             text, said = plain(printed.end()), plain(complaints.end())
+            if watcher is not None and reported is not None:
+                for value in reported.take():  # of a trial that has finished, all is known
+                    watcher.report(value)
         if process.returncode != 0:
             words = said.strip() or text.strip() or "no output"
             raise CommandFailed(f"{_ending(process.returncode)}: {words.splitlines()[-1][:300]}")
         return text, printed.cut
+
+    def _watch(
+        self, process: subprocess.Popen[bytes], reported: Reported, watcher: Watcher
+    ) -> None:
+        """Wait until the program ends, and pass on what it reports.
+
+        Raises:
+            GivenUp: if the watcher gives it up.
+            subprocess.TimeoutExpired: if it takes too long.
+        """
+        limit = math.inf if self.trial_timeout is None else self.trial_timeout
+        deadline = time.monotonic() + limit
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                process.wait(timeout=max(min(_MOMENT, left), 0.0))
+                return
+            except subprocess.TimeoutExpired:
+                if left <= _MOMENT:
+                    raise
+            values = reported.take()
+            for value in values:
+                watcher.report(value)
+            if values and watcher.hopeless():
+                raise GivenUp
 
     def _start(
         self, arguments: list[str], printed: Tail, complaints: Tail
@@ -253,6 +305,7 @@ class Command:
                 stdin=subprocess.DEVNULL,
                 stdout=printed.entrance,
                 stderr=complaints.entrance,
+                env=self._environment(),
                 start_new_session=True,  # so that its children can be killed with it
             )
         except (OSError, ValueError) as error:  # ValueError: an argument with a null character
@@ -261,6 +314,22 @@ class Command:
         finally:
             printed.close_entrance()
             complaints.close_entrance()
+
+    def _environment(self) -> dict[str, str] | None:
+        """Return the program's environment: Python must not hold back reports in a buffer."""
+        return None if self.report_regex is None else {"PYTHONUNBUFFERED": "1", **os.environ}
+
+
+def _check_regex(regex: str) -> None:
+    try:
+        groups = re.compile(regex).groups
+    except re.error as error:
+        raise ValueError(f"The regular expression {regex!r} is not valid: {error}.") from None
+    if groups > 1:
+        raise ValueError(
+            f"The regular expression {regex!r} has {groups} groups, and at most one says where "
+            "the number is; write (?:…) for the others."
+        )
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

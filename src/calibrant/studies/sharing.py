@@ -48,6 +48,8 @@ class Plan:
         candidates: the file of candidates, and the column of their names.
         earlier: earlier studies, as ``STORAGE::STUDY``.
         renamed: what their parameters are called now.
+        report_regex: how reports on the way are read.
+        prune_below: the probability of becoming one of the best below which a trial is given up.
     """
 
     space: Mapping[str, BaseDistribution]
@@ -67,6 +69,8 @@ class Plan:
     candidates: tuple[str, str] | None = None
     earlier: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
+    report_regex: str | None = None
+    prune_below: float | None = None
 
 
 def announce(study: Study, plan: Plan) -> None:
@@ -89,6 +93,8 @@ def announce(study: Study, plan: Plan) -> None:
     limited = {"such_that": plan.such_that, "fixed": plan.fixed, "candidates": plan.candidates}
     limited |= {"earlier": plan.earlier, "renamed": plan.renamed}
     noted |= {name: _listed(part) for name, part in limited.items() if part}
+    if plan.prune_below is not None:
+        noted |= {"report_regex": plan.report_regex, "prune_below": plan.prune_below}
     if study.user_attrs.get(_PLAN) != noted:
         study.set_user_attr(_PLAN, noted)
 
@@ -116,6 +122,8 @@ def plan_of(study: Study) -> Plan:
             _pair(noted.get("candidates")),
             tuple(map(str, noted.get("earlier", ()))),
             dict(noted.get("renamed", {})),
+            noted.get("report_regex"),
+            noted.get("prune_below"),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         raise ValueError(

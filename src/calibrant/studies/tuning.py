@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
+from optuna import TrialPruned
 from optuna.study import Study
 from optuna.trial import Trial
 
@@ -15,6 +16,7 @@ from calibrant.studies.evaluations import INTERRUPTED
 from calibrant.studies.limits import value_within
 from calibrant.studies.measured import note
 from calibrant.studies.program import Command, CommandFailed
+from calibrant.studies.reported import GivenUp
 from calibrant.studies.runner import ERROR_KEY, Listener, both, run
 from calibrant.studies.sharing import hand_back, wait_for_others
 
@@ -45,8 +47,10 @@ def tune_command(
         params = setting_of(trial, domain)
         try:
             with nullcontext() if budget is None else budget.spending(trial, params):
-                reading = command.reading(params, trial.number)
+                reading = command.reading(params, trial.number, _Watcher(trial))
                 note(trial, std=reading.std, cost=reading.cost)
+        except GivenUp:
+            raise TrialPruned from None
         except CommandFailed as failure:
             if command.stopped:
                 trial.set_user_attr(INTERRUPTED, True)
@@ -67,6 +71,20 @@ def tune_command(
     if budget is not None and not interrupted:
         wait_for_others(study)  # what they have begun is part of the budget
     return interrupted
+
+
+class _Watcher:
+    """Passes reports on to a trial, numbered from 1, and asks the study's pruner."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial, self._steps = trial, 0
+
+    def report(self, value: float) -> None:
+        self._steps += 1
+        self._trial.report(value, self._steps)
+
+    def hopeless(self) -> bool:
+        return self._trial.should_prune()
 
 
 def placeholders(candidates: Candidates | None) -> list[str] | None:

@@ -1,0 +1,82 @@
+"""Reports of programs that run: what is found in their output, and giving them up."""
+
+import math
+import sys
+import time
+
+import pytest
+
+from calibrant.studies.program import Command, CommandFailed
+from calibrant.studies.reported import GivenUp, Reported
+
+EPOCHS = "import time\nfor e in range(40):\n print('loss', 1 / (e + 1))\n time.sleep(0.05)\n"
+
+
+class Watcher:
+    def __init__(self, most=math.inf):
+        self.seen, self.most = [], most
+
+    def report(self, value):
+        self.seen.append(value)
+
+    def hopeless(self):
+        return len(self.seen) >= self.most
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_numbers_are_found_in_lines_that_have_ended(size):
+    reported = Reported(r"loss[= ]([-.\d\u2212e]+)")
+    text = "\x1b[1mloss=0.5\x1b[0m\rloss 1e-3\nacc 7\nloss \u22122, loss 3\nloss 4".encode()
+    for start in range(0, len(text), size):
+        reported(text[start : start + size])
+    assert reported.take() == [0.5, 1e-3, -2.0, 3.0]
+    assert reported.take() == []
+    reported(b"5\n")
+    assert reported.take() == [45.0]
+
+
+def test_without_a_group_the_match_is_the_number():
+    reported = Reported(r"\d+\.\d+")
+    reported(b"epoch 3: 0.25\n")
+    assert reported.take() == [0.25]
+
+
+def test_what_is_no_number_is_said_once(caplog):
+    reported = Reported(r"loss (\S+)")
+    reported(b"loss high\nloss low\nloss 2\nloss nan\n")
+    two, missing = reported.take()
+    assert two == 2.0
+    assert math.isnan(missing)
+    assert caplog.text.count("is no number") == 1
+
+
+def test_a_hopeless_program_is_killed():
+    command = Command([sys.executable, "-c", EPOCHS], report_regex=r"loss ([.\d]+)")
+    watcher, began = Watcher(most=3), time.monotonic()
+    with pytest.raises(GivenUp):
+        command.reading({}, 0, watcher)
+    assert time.monotonic() - began < 1.8  # of the two seconds
+    assert watcher.seen[:3] == [1.0, 0.5, pytest.approx(1 / 3)]
+
+
+def test_a_program_that_ends_has_reported_all():
+    quick = EPOCHS.replace("0.05", "0.001").replace("40", "9") + "print(7)"
+    command = Command([sys.executable, "-c", quick], report_regex=r"loss ([.\d]+)")
+    watcher = Watcher()
+    assert command.reading({}, 0, watcher).value == 7.0
+    assert len(watcher.seen) == 9
+    assert command.run({}, 1) == 7.0  # nobody watches
+
+
+def test_it_may_still_take_too_long():
+    command = Command(
+        [sys.executable, "-c", EPOCHS], report_regex=r"loss ([.\d]+)", trial_timeout=0.5
+    )
+    with pytest.raises(CommandFailed, match=r"no result after 0.5 s"):
+        command.reading({}, 0, Watcher())
+
+
+@pytest.mark.parametrize(("regex", "message"), [("(a", "is not valid"), ("(a)(b)", "2 groups")])
+def test_what_an_expression_cannot_be(regex, message):
+    with pytest.raises(ValueError, match=message):
+        Command([sys.executable, "{x}"], report_regex=regex).check(["x"])
