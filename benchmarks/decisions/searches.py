@@ -58,30 +58,35 @@ def task_of(name: str) -> Task:
     return kinds.task(int(name[5:])) if name.startswith("kind ") else TASKS[name]
 
 
-def execute(
+def execute(*which: Any) -> dict[str, Any]:
+    """Return what is to be kept of one search; the arguments are those of :func:`search`."""
+    return search(*which)[1]
+
+
+def search(
     sampler: str,
     task_name: str,
     seed: int,
     rules_at: tuple[int, ...] = (),
     budget: int = BUDGETS["learn"],
-) -> dict[str, Any]:
-    """Return what is to be kept of one search; at some numbers of trials, other rules' values."""
+) -> tuple[Any, dict[str, Any]]:
+    """Return a study, and what is to be kept; after ``rules_at`` trials, other rules' values."""
     task, rng = task_of(task_name), np.random.default_rng([seed, 1])
-    search = SAMPLERS[sampler](list(task.space), seed, budget)
+    asked = SAMPLERS[sampler](list(task.space), seed, budget)
     points, outcomes, means, rules = task.first(FIRST, seed), [], [], {}
     for step in range(budget):
         if step in rules_at:
-            rules[str(step)] = rule_values(search.study, np.random.default_rng([seed, step]))
-        settings = points[step] if step < FIRST else search.ask()
+            rules[str(step)] = rule_values(asked.study, np.random.default_rng([seed, step]))
+        settings = points[step] if step < FIRST else asked.ask()
         evaluation = task.evaluate(settings, rng)
         outcomes.append(_short(evaluation.outcome, 7))
         means.append(_short(evaluation.mean, 7))
-        search.tell(settings, evaluation.outcome)
+        asked.tell(settings, evaluation.outcome)
     line = {"sampler": sampler, "task": task_name, "seed": seed, "dim": len(task.space)}
     line["outcomes"] = outcomes
     if means != outcomes:
         line["means"] = means
-    return {**line, "rules": rules} if rules else line
+    return asked.study, {**line, "rules": rules} if rules else line
 
 
 def rule_values(study: Any, rng: np.random.Generator) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import interval, number, percent
+from calibrant.decisions.beating import chances_to_beat
 from calibrant.decisions.belief import StudyBelief, believe
 from calibrant.decisions.importance import importance_of
 from calibrant.decisions.words import html_table, setting_text
@@ -141,7 +142,7 @@ def explain(study: Study, trial: int) -> Explanation:
         past = optuna.create_study(directions=study.directions)
         past.add_trials(before)
     belief = believe(past)
-    return _explained(belief, this, shown)
+    return _explained(belief, this, shown, chances_to_beat(study).get(trial))
 
 
 def _ended_before(trial: FrozenTrial, this: FrozenTrial) -> bool:
@@ -164,15 +165,20 @@ def _first(trial: FrozenTrial, shown: tuple[float, float] | None, known: int) ->
 
 
 def _explained(
-    belief: StudyBelief, trial: FrozenTrial, shown: tuple[float, float] | None
+    belief: StudyBelief,
+    trial: FrozenTrial,
+    shown: tuple[float, float] | None,
+    learned: float | None,
 ) -> Explanation:
+    """Return the explanation; ``learned`` is how often such a suggestion beats the best value."""
     space, quantity, sign = belief.space, belief.objectives[0], belief.objectives[0].sign
     x = space.row(space.existing(space.to_internal(trial.params, outside=True)))
     forecast = quantity.outcome(x[None])
     low, high = sorted(sign * float(end[0]) for end in forecast.interval(COVERAGE))
     reached = belief.history.Y[belief.history.feasible, 0]
     best = float((reached if reached.size else belief.history.Y[:, 0]).min())
-    improves = float(np.asarray(forecast.cdf(best))[0])
+    by_forecast = float(np.asarray(forecast.cdf(best))[0])
+    improves = by_forecast if learned is None or belief.constraints else learned
     limits = [limit.outcome(x[None]).cdf(0.0) for limit in belief.constraints]
     others = belief.cube.spread(_SPREAD, np.random.default_rng(0))
     here, there = (_uncertainty(belief, X) for X in (x[None], others))

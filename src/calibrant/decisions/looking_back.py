@@ -1,8 +1,9 @@
 """Looking back on a study: how often each kind of statement about it came true.
 
-A review of the forecasts that were stored is made in ``studies``. Here it learns of what is said
-without being stored, from outcomes alone: what an outlook would have said along the way. And of the
-trials that a calibrated pruner gave up and let finish.
+A review of the forecasts that were stored is made in ``studies``. Here it learns what is made of
+them, how probable it was that a suggestion beats the best value; what is said without being stored,
+from outcomes alone, as an outlook would have said it along the way; and of the trials that a
+calibrated pruner gave up and let finish.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from dataclasses import replace
 import numpy as np
 from optuna.study import Study
 
+from calibrant.core.typing import FloatArray
+from calibrant.decisions.beating import chances_to_beat
 from calibrant.decisions.gains import exceedance
 from calibrant.decisions.outlook import WORTH_HAVING, outcomes
 from calibrant.decisions.pruning import audited
@@ -46,7 +49,18 @@ def review(study: Study) -> Review:
     """
     found = review_of_forecasts(study)
     kinds = [_outlooks(study), _doomed(study)]
-    return replace(found, others=tuple(kind for kind in kinds if kind.stated.size))
+    others = tuple(kind for kind in kinds if kind.stated.size)
+    return replace(found, hoped=_hopes(study, found), others=others)
+
+
+def _hopes(study: Study, found: Review) -> FloatArray:
+    """Return the probabilities that suggestions beat the best value, as was learned of such.
+
+    Where nothing was learned, of other models than the default, they are those of the forecasts.
+    """
+    learned = chances_to_beat(study)
+    stated = zip(found.hoped_numbers, found.hoped.tolist(), strict=True)
+    return np.array([learned.get(trial, by_forecast) for trial, by_forecast in stated])
 
 
 def _outlooks(study: Study) -> Statements:

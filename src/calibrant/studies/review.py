@@ -48,7 +48,8 @@ class Review:
     raw_high: FloatArray
     promised: FloatArray  # probabilities given before that all constraints would be met
     met: np.ndarray  # whether they were, of these suggestions
-    hoped: FloatArray  # probabilities given before of beating the best; none with constraints
+    hoped_numbers: list[int]  # trials that could beat the best; none with constraints
+    hoped: FloatArray  # the probabilities given before that they would
     beaten: np.ndarray  # whether it was
     others: tuple[Statements, ...] = ()  # made of the study without being stored
 
@@ -145,8 +146,9 @@ def review(study: Study) -> Review:
         raw_high=raw_high,
         promised=np.array([promised for promised, _ in archive.promises()]),
         met=np.array([met for _, met in archive.promises()], dtype=bool),
-        hoped=np.array([stated for stated, _ in hopes]),
-        beaten=np.array([came for _, came in hopes], dtype=bool),
+        hoped_numbers=[trial for trial, _, _ in hopes],
+        hoped=np.array([stated for _, stated, _ in hopes]),
+        beaten=np.array([came for _, _, came in hopes], dtype=bool),
     )
 
 
@@ -166,14 +168,16 @@ def _lowest(known: Mapping[int, Record]) -> tuple[FloatArray, int]:
     return np.minimum.accumulate(merit), int(np.argmin(merit))
 
 
-def _hopes(known: Mapping[int, Record], issued: Mapping[int, Issued]) -> list[tuple[float, bool]]:
-    """Return the probability given to each new best value, and whether it came."""
-    made: list[tuple[float, bool]] = []
+def _hopes(
+    known: Mapping[int, Record], issued: Mapping[int, Issued]
+) -> list[tuple[int, float, bool]]:
+    """Return trials, the probability given to a new best value, and whether it came."""
+    made: list[tuple[int, float, bool]] = []
     best = np.inf
     for (trial, record), value in zip(known.items(), _values(known).tolist(), strict=True):
         if record.forecasts and np.isfinite(best):
             stated = float(np.clip(issued[trial].calibrated.cdf(best), 0.0, 1.0))
-            made.append((stated, value < best))
+            made.append((trial, stated, value < best))
         best = min(best, value)
     return made
 
