@@ -198,8 +198,9 @@ def section() -> list[str]:
         f"goal, {OFF} marks that the interval leaves out what was stated, and {CHANCE} that the "
         "difference may be chance. Searches on these tasks had been looked at six times before "
         "the last fit. What was changed was decided on tasks left out in turn, not on these, and "
-        "the long searches below were run anew, from other first points, and looked at once; but "
-        "the tasks are not quite unseen, and the short searches are those looked at before. "
+        "the long searches below were run anew, from other first points. Their outlooks were "
+        "looked at once, their stops twice (see there). So the tasks are not quite unseen, and "
+        "the short searches are those looked at before. "
         f"{len(searches.SEEDS)} long searches of each task were planned; the command goes on where "
         "it stopped.",
         "",

@@ -15,6 +15,7 @@ MODULES = (
     "forecast",
     "recommend_page",
     "suggestions",
+    "proposals",
     "outlook",
     "stopping",
     "pruning",

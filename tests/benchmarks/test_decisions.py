@@ -4,6 +4,7 @@ import numpy as np
 import optuna
 import pytest
 from benchmarks.decisions import (
+    beating,
     choosing,
     kinds,
     learning,
@@ -18,6 +19,7 @@ from benchmarks.peers.suite import HELD_OUT
 
 from calibrant import CalibratedSampler, review
 from calibrant import outlook as calibrant_outlook
+from calibrant.decisions.beating import TABLE
 from calibrant.decisions.gains import TERMS, exceedance
 from calibrant.decisions.progress import FEATURES, Progress, progress
 
@@ -160,9 +162,21 @@ def test_what_is_said_of_suggestions_is_what_review_counts():
     study = optuna.create_study(sampler=CalibratedSampler(seed=0, n_startup_trials=3))
     study.optimize(lambda trial: trial.suggest_float("x", -1.0, 2.0) ** 2, n_trials=7)
     found, counted = suggestions.stated(study), review(study)
-    assert found["shown"] == pytest.approx(counted.hoped, abs=1e-4)
+    assert found["learned"] == pytest.approx(counted.hoped, abs=1e-4)
     assert found["came"] == counted.beaten.astype(int).tolist()
-    assert len(found["raw"]) == len(found["shown"]) == 4
+    assert len(found["raw"]) == len(found["shown"]) == len(found["learned"]) == 4
+
+
+@pytest.mark.slow
+def test_the_chances_shipped_are_those_learned_from_tasks_that_are_not_held_out():
+    data = beating.suggestions()
+    assert not {*data.tasks.tolist()} & set(HELD_OUT)
+    fitted = beating.fit(data.features, data.came)
+    np.testing.assert_allclose(fitted, np.array(list(TABLE.values())), atol=0.01)
+    stated = beating.answers(fitted, data.features)
+    for low, high in beating.BINS:
+        some = (stated >= low) & (stated < high)
+        assert abs(stated[some].mean() - data.came[some].mean()) < 0.03
 
 
 def test_pruned_trials_are_trained_on_to_know_what_was_lost(monkeypatch):

@@ -7,6 +7,9 @@ from optuna.distributions import FloatDistribution
 from tests.reporting.studies import STUDIES, searched
 
 import calibrant
+from calibrant.decisions.beating import chance_to_beat
+from calibrant.decisions.belief import believe
+from calibrant.decisions.outlook import outcomes
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
@@ -179,3 +182,25 @@ def test_a_single_value_under_a_condition_is_part_of_the_settings_that_meet_it()
     settings = [p.params for p in calibrant.suggest(study, 6, seed=0)]
     settings.append(calibrant.recommend(study).params)
     assert {(s["kind"], s.get("depth")) for s in settings} == {("a", 3), ("b", None)}
+
+
+def test_a_proposal_improves_as_often_as_was_learned_of_such():
+    study = calibrant.minimize(lambda p: p["x"] ** 2, {"x": (-1.0, 2.0)}, n_trials=12, seed=0)
+    belief, stands = believe(study), outcomes(study)
+    now = stands.progress(12)
+    for proposal in calibrant.suggest(study, 3, seed=0):
+        x = belief.space.row(belief.space.to_internal(proposal.params))
+        forecast = belief.objectives[0].outcome(x[None])[0]
+        assert proposal.improves == pytest.approx(chance_to_beat(now, forecast))
+
+
+def test_what_was_learned_says_nothing_of_a_part_of_what_was_tried():
+    """Of one batch of material alone, say: there the forecast speaks for itself."""
+    space = {"x": (-1.0, 2.0), "batch": ["A", "B"]}
+    study = calibrant.minimize(lambda p: p["x"] ** 2, space, n_trials=12, seed=0)
+    belief = believe(study)
+    (proposal,) = calibrant.suggest(study, fixed={"batch": "A"}, seed=0)
+    x = belief.space.row(belief.space.to_internal(proposal.params))
+    best = min(t.value for t in study.trials if t.params["batch"] == "A")
+    forecast = belief.objectives[0].outcome(x[None])
+    assert proposal.improves == pytest.approx(float(forecast.cdf(best)[0]))

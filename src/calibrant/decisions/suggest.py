@@ -22,7 +22,10 @@ from calibrant.core import validate
 from calibrant.core.cube import SMALL, Cube, keys
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import interval, percent
+from calibrant.decisions.beating import chance_to_beat
 from calibrant.decisions.belief import StudyBelief, believe
+from calibrant.decisions.outlook import outcomes
+from calibrant.decisions.progress import Progress
 from calibrant.decisions.quantity import Quantity
 from calibrant.decisions.words import in_order, setting_text
 from calibrant.models.fitted_gp import FittedGP
@@ -60,7 +63,8 @@ class Proposal:
         interval: the calibrated 80 % interval of what it would give, in the user's sign; None of a
             first point, before there is a model, and of several objectives.
         improves: the probability that its value is better than the best so far, whether or not
-            it meets the constraints; None in the same cases.
+            it meets the constraints; None in the same cases. As other searches have shown, it is
+            less than the interval suggests: a setting is proposed for looking good.
         feasible: the probability that it meets all constraints on outcomes.
         name: the name of the candidate, if candidates were given.
     """
@@ -138,7 +142,11 @@ def suggest(
         return _first(archive.space(distributions), domain, seen, n, rng, list(space or ()))
     belief = believe(study, declared.structure, declared)
     rows = [belief.space.row(params) for _, params in running]
-    return _batch(belief, domain, np.array(rows).reshape(-1, belief.cube.dim), n, rng)
+    now = None
+    if len(belief.objectives) == 1 and not belief.constraints:
+        stands = outcomes(study)
+        now = stands.progress(stands.y.size)
+    return _batch(belief, domain, np.array(rows).reshape(-1, belief.cube.dim), n, rng, now)
 
 
 def _first(
@@ -180,7 +188,12 @@ def _proposal(
 
 
 def _batch(
-    belief: StudyBelief, domain: Domain, running: FloatArray, n: int, rng: np.random.Generator
+    belief: StudyBelief,
+    domain: Domain,
+    running: FloatArray,
+    n: int,
+    rng: np.random.Generator,
+    now: Progress | None,
 ) -> tuple[Proposal, ...]:
     cube = domain.cube(belief.space, belief.space.to_internal(domain.fixed))
     believed = replace(belief, objectives=tuple(_imagined(belief, q) for q in belief.objectives))
@@ -203,7 +216,7 @@ def _batch(
         index = int(np.argmax(np.where(allowed, gain, -1.0)))
         free[index] = False
         chosen.append(index)
-    return _proposals(belief, domain, cube, candidates[chosen], feasible[chosen])
+    return _proposals(belief, domain, cube, candidates[chosen], feasible[chosen], now)
 
 
 def _imagined(belief: StudyBelief, quantity: Quantity) -> Quantity:
@@ -302,7 +315,12 @@ def _feasible(belief: StudyBelief, X: FloatArray) -> FloatArray:
 
 
 def _proposals(
-    belief: StudyBelief, domain: Domain, cube: Cube, X: FloatArray, feasible: FloatArray
+    belief: StudyBelief,
+    domain: Domain,
+    cube: Cube,
+    X: FloatArray,
+    feasible: FloatArray,
+    now: Progress | None,
 ) -> tuple[Proposal, ...]:
     def proposal(x: FloatArray, **forecast: Any) -> Proposal:
         return _proposal(belief.space, domain, x, belief.names, **forecast)
@@ -317,6 +335,10 @@ def _proposals(
     improves: list[float | None] = [1.0 if there.any() and not cube.given else None] * len(X)
     if reached.size:
         improves = np.asarray(forecast.cdf(float(reached.min()))).tolist()
+        # Learned of searches that may try everything that they have tried before.
+        if now is not None and there.all():
+            learned = [chance_to_beat(now, forecast[i]) for i in range(len(X))]
+            improves = [p if q is None else q for p, q in zip(improves, learned, strict=True)]
     return tuple(
         proposal(x, interval=(float(low), float(high)), improves=chance, feasible=float(p))
         for x, (low, high), chance, p in zip(
