@@ -132,9 +132,9 @@ HEAD = """\
 
 `python -m benchmarks.peers.variants`: every task of the suite, 30 evaluations, 30 repetitions from the same first points. `patience`, which
 widens the forecasts of a search that stagnates, is on in both arms: "uncalibrated" is without recalibration, not the plain model. Expected
-improvement is calibrated by default, the others in location and scale, as their default was when they were run. The uncalibrated searches of
-expected improvement are of an earlier version than the calibrated ones: part of what differs is the version's. The sign test
-counts searches. Calibration error and CRPS of what was forecast of the points that the calibrated search evaluated, by the model alone and as
+improvement is calibrated by default, and both arms are of one version of the code; the others are calibrated in location and scale, as their
+default was when they were run, by a version that is not known. Where calibration sees no evidence, both searches are the same. The sign test
+counts searches that differ. Calibration error and CRPS of what was forecast of the points that the calibrated search evaluated, by the model alone and as
 shown to people (before there was a prior of chosen points; [with it](shown-intervals.md)): pairs of the same forecasts. CRPS: mean of the
 ratio's logarithm over searches, and its median."""
 
