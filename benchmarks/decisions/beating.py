@@ -36,7 +36,7 @@ MOMENTS = ("mean", "std")
 FOLDS = 6
 _ALL = 30  # trials: of later ones every other is learned from, as they are alike
 _RIDGE = 1e-4
-BINS = ((0.0, 0.03), (0.03, 0.07), (0.07, 0.14), (0.14, 0.3), (0.35, 0.65), (0.65, 1.0))
+BINS = ((0.0, 0.03), (0.03, 0.07), (0.07, 0.14), (0.14, 0.35), (0.35, 0.65), (0.65, 1.0))
 
 
 class Suggestions(NamedTuple):

@@ -31,8 +31,8 @@ def test_units_do_not_matter(scale, shift, mean, std):
     plain = chance_to_beat(progress(OUTCOMES, 3), Normal(mean, std))
     moved = progress((OUTCOMES + shift) * scale, 3)
     other = chance_to_beat(moved, Normal((mean + shift) * scale, std * scale))
-    assert 0.0 < plain < 1.0
-    assert other == pytest.approx(plain, rel=1e-3)
+    assert 0.0 <= plain < 1.0
+    assert other == pytest.approx(plain, rel=1e-3, abs=1e-9)
 
 
 @given(std=st.floats(0.03, 10.0), means=st.tuples(st.floats(-5.0, 9.0), st.floats(-5.0, 9.0)))
@@ -50,11 +50,48 @@ def test_forecasts_that_look_best_are_believed_less_than_they_say():
         assert chance_to_beat(now, forecast) < forecast.cdf(now.best)
 
 
+def test_what_the_forecast_rules_out_stays_ruled_out():
+    now = progress(OUTCOMES, 3)
+    for std in (1e-3, 0.1, 1.0):
+        assert chance_to_beat(now, Normal(now.best + 8.0 * std, std)) < 1e-9
+
+
+def test_what_comes_later_changes_nothing_that_was_stated():
+    """Failed trials count as the worst so far, not as the worst of all time."""
+
+    def objective(trial):
+        x = trial.suggest_float("x", -1.0, 2.0)
+        return float("nan") if trial.number in (1, 6) else (x - 0.3) ** 2
+
+    study = optuna.create_study(sampler=CalibratedSampler(seed=0))
+    study.optimize(objective, n_trials=12)
+    before, told = chances_to_beat(study), calibrant.explain(study, 9).improves
+    late = optuna.trial.create_trial(
+        params={"x": 1.0}, distributions=study.trials[0].distributions, value=1e6
+    )
+    study.add_trial(late)
+    after = chances_to_beat(study)
+    assert {n: after[n] for n in before} == before
+    assert calibrant.explain(study, 9).improves == told
+
+
+def test_a_running_trial_is_explained_as_it_is_when_it_has_ended():
+    study = searched(CalibratedSampler(seed=0))
+    trial = study.ask()
+    x = trial.suggest_float("x", -1.0, 2.0)
+    running = calibrant.explain(study, trial.number).improves
+    study.tell(trial, (x - 0.3) ** 2)
+    assert calibrant.explain(study, trial.number).improves == running
+
+
 @pytest.mark.parametrize(
     ("y", "std"), [(np.ones(6), 1.0), (OUTCOMES, np.inf)], ids=["all the same", "no forecast"]
 )
 def test_where_nothing_can_be_said_nothing_is(y, std):
     class Wide:
+        def cdf(self, y):
+            return 0.5
+
         def mean(self):
             return 1.0
 

@@ -98,7 +98,7 @@ def tune(
         str | None,
         typer.Option(
             help="Read the last match of this regular expression, or of the group in it: "
-            "'loss ([-.\\d]+)'."
+            "'loss (\\S+)'."
         ),
     ] = None,
     result_file: Annotated[
@@ -186,7 +186,8 @@ def tune(
     stop_below: Annotated[
         float | None,
         typer.Option(
-            help="Stop when the risk of missing an improvement is below this, such as 0.05."
+            help="Stop when the risk of missing an improvement is below this, such as 0.05. It was "
+            "counted for the default --min-gain and --look-ahead; for others it is a guide."
         ),
     ] = None,
     min_gain: Annotated[
@@ -199,7 +200,8 @@ def tune(
         str | None,
         typer.Option(
             help="Reports on the way, such as the loss of each epoch: what this regular "
-            "expression, or the group in it, matches in each line: 'epoch loss ([-.\\d]+)'."
+            "expression, or the group in it, matches in each line of the standard output: "
+            "'epoch loss (\\S+)'."
         ),
     ] = None,
     prune_below: Annotated[

@@ -22,6 +22,7 @@ from calibrant.forecasts.base import Forecast
 from calibrant.studies.archive import Archive
 
 WIDEST = 3.0  # standardised features are clipped: beyond, nothing was learned
+_RULED_OUT = 3e-3  # by the forecast: so it is, as was learned, but not by this form
 _FURTHEST = 8.0  # stds: further from the best, a forecast is as good as certain
 _NARROWEST, _BROADEST = -14.0, 4.0  # logarithms of stds in units
 
@@ -76,11 +77,15 @@ def chance_to_beat(now: Progress, forecast: Forecast) -> float | None:
     """Return the probability that a suggestion of the default model beats the best value so far.
 
     None where that is not known: where all outcomes are the same, or the forecast has no spread.
+    What the forecast all but rules out is as improbable as it says.
 
     Args:
         now: where the search stood when the point was suggested.
-        forecast: what the model alone forecast there, minimised.
+        forecast: what the model forecast there, minimised.
     """
+    by_forecast = float(np.asarray(forecast.cdf(now.best)))
+    if by_forecast < _RULED_OUT:
+        return by_forecast
     mean, std = float(forecast.mean()), float(forecast.std())
     if not (now.unit > 0.0 and np.isfinite(mean) and np.isfinite(std) and std > 0.0):
         return None
@@ -94,8 +99,8 @@ def chance_to_beat(now: Progress, forecast: Forecast) -> float | None:
 def chances_to_beat(study: Study) -> dict[int, float]:
     """Return, by the number of the trial, how probable it was that it beats the best value so far.
 
-    Of suggestions of the default model that have a value, from what was known before each, in a
-    study of one objective.
+    Of suggestions of the default model that have a value, by the outcomes that came before theirs,
+    in a study of one objective.
     """
     try:
         seen = outcomes(study)

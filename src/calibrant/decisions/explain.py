@@ -13,13 +13,15 @@ from optuna.trial import FrozenTrial, TrialState
 
 from calibrant.core.typing import FloatArray
 from calibrant.core.words import interval, number, percent
-from calibrant.decisions.beating import chances_to_beat
+from calibrant.decisions.beating import chance_to_beat
 from calibrant.decisions.belief import StudyBelief, believe
 from calibrant.decisions.importance import importance_of
+from calibrant.decisions.outlook import LEAST_OUTCOMES, outcomes
 from calibrant.decisions.words import html_table, setting_text
 from calibrant.search.defaults import N_STARTUP_TRIALS
 from calibrant.studies.runner import quiet_optuna
 from calibrant.studies.shown import COVERAGE, interval_shown
+from calibrant.studies.suggestions import stored
 
 _NEAREST = 3  # trials that are listed
 _SPREAD = 128  # points of the space that uncertainty is compared with
@@ -47,7 +49,8 @@ class Explanation:
         shown: the interval that was stored with the trial; None if none was.
         interval: the calibrated 80 % interval that its setting gets from the trials before it.
         best_before: the best value at that time.
-        improves: the probability, at that time, of a better one.
+        improves: the probability, at that time, of a better one; of suggestions of the default
+            model as other searches have shown, mostly less than the interval suggests.
         feasible: the probability, at that time, that all constraints are met.
         uncertainty: the share of the search space that was less uncertain.
         neighbours: the nearest trials finished before it.
@@ -142,7 +145,18 @@ def explain(study: Study, trial: int) -> Explanation:
         past = optuna.create_study(directions=study.directions)
         past.add_trials(before)
     belief = believe(past)
-    return _explained(belief, this, shown, chances_to_beat(study).get(trial))
+    # Limits have odds of their own, and what was learned knows none.
+    learned = None if belief.constraints else _learned(past, this)
+    return _explained(belief, this, shown, learned)
+
+
+def _learned(past: Study, trial: FrozenTrial) -> float | None:
+    """Return how often such a suggestion beats the best value; None of other models' ones."""
+    suggestion = stored(trial)
+    if suggestion is None or suggestion.known is None or len(past.trials) < LEAST_OUTCOMES:
+        return None
+    seen = outcomes(past)
+    return chance_to_beat(seen.progress(seen.y.size), suggestion.forecasts[0])
 
 
 def _ended_before(trial: FrozenTrial, this: FrozenTrial) -> bool:
@@ -178,7 +192,7 @@ def _explained(
     reached = belief.history.Y[belief.history.feasible, 0]
     best = float((reached if reached.size else belief.history.Y[:, 0]).min())
     by_forecast = float(np.asarray(forecast.cdf(best))[0])
-    improves = by_forecast if learned is None or belief.constraints else learned
+    improves = by_forecast if learned is None else learned
     limits = [limit.outcome(x[None]).cdf(0.0) for limit in belief.constraints]
     others = belief.cube.spread(_SPREAD, np.random.default_rng(0))
     here, there = (_uncertainty(belief, X) for X in (x[None], others))
@@ -210,7 +224,8 @@ def _reason(better: bool, improves: float, uncertainty: float) -> str:
     share = percent(uncertainty)
     if better:
         return (
-            f"It exploits: the model expected a new best value there ({percent(improves)} likely)."
+            "It exploits: the middle of the forecast is better than the best value "
+            f"({percent(improves)} likely to improve)."
         )
     if uncertainty >= _UNCERTAIN:
         return f"It explores: the model was less certain there than in {share} of the space."

@@ -21,7 +21,7 @@ _EARLIEST = 10  # trials: before, a search has hardly begun
 
 @dataclass
 class StopWhen:
-    """Stops a study when a further improvement is improbable: a callback for ``study.optimize``.
+    """Stops a study when the risk of missing an improvement is low: a callback for Optuna.
 
     >>> import calibrant
     >>> stop = calibrant.StopWhen(probability=0.05, delta=0.01, trials=10)
@@ -34,7 +34,8 @@ class StopWhen:
     After each trial it takes the :func:`~calibrant.outlook` of the study, and stops when the
     risk that this is wrong is below ``probability``: of all stops, at most that share is to miss
     an improvement. The risk goes by the probability of an improvement on average over the latest
-    ten trials, and was learned from what other searches missed when they were stopped by it.
+    ten trials, and was learned from what other searches missed when they were stopped by it: for
+    the defaults of ``delta`` and ``trials``. For others it is a guide.
     Why it stopped is in ``reason``, in the log, and in the study's user attribute
     ``calibrant:stopped``.
 

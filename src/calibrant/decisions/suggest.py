@@ -63,8 +63,9 @@ class Proposal:
         interval: the calibrated 80 % interval of what it would give, in the user's sign; None of a
             first point, before there is a model, and of several objectives.
         improves: the probability that its value is better than the best so far, whether or not
-            it meets the constraints; None in the same cases. As other searches have shown, it is
-            less than the interval suggests: a setting is proposed for looking good.
+            it meets the constraints; None in the same cases. Of a search by calibrant it is what
+            was learned from others: mostly less than the interval suggests, as a setting is
+            proposed for looking good.
         feasible: the probability that it meets all constraints on outcomes.
         name: the name of the candidate, if candidates were given.
     """
@@ -335,8 +336,8 @@ def _proposals(
     improves: list[float | None] = [1.0 if there.any() and not cube.given else None] * len(X)
     if reached.size:
         improves = np.asarray(forecast.cdf(float(reached.min()))).tolist()
-        # Learned of searches that may try everything that they have tried before.
-        if now is not None and there.all():
+        # It was learned from searches by calibrant, and is about the best of all outcomes.
+        if now is not None and now.chosen and there.all():
             learned = [chance_to_beat(now, forecast[i]) for i in range(len(X))]
             improves = [p if q is None else q for p, q in zip(improves, learned, strict=True)]
     return tuple(

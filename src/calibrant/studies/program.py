@@ -71,7 +71,7 @@ class Command:
             a result such as ``0.83 ± 0.02`` has one.
         cost_field: the field of the JSON that says what the evaluation has cost.
         report_regex: reports on the way are what this regular expression matches in a line of the
-            output, or the group in it: 'val_loss ([-.\\d]+)'.
+            standard output, or the group in it: 'val_loss (\\S+)'.
     """
 
     arguments: Sequence[str]
@@ -264,6 +264,7 @@ class Command:
                 self._watchdog.forget(process.pid)
             text, said = plain(printed.end()), plain(complaints.end())
             if watcher is not None and reported is not None:
+                reported(b"\n")  # the last line may have none
                 for value in reported.take():  # of a trial that has finished, all is known
                     watcher.report(value)
         if process.returncode != 0:
@@ -290,11 +291,10 @@ class Command:
             except subprocess.TimeoutExpired:
                 if left <= _MOMENT:
                     raise
-            values = reported.take()
-            for value in values:
+            for value in reported.take():
                 watcher.report(value)
-            if values and watcher.hopeless():
-                raise GivenUp
+                if watcher.hopeless():
+                    raise GivenUp
 
     def _start(
         self, arguments: list[str], printed: Tail, complaints: Tail

@@ -48,8 +48,8 @@ class Review:
     raw_high: FloatArray
     promised: FloatArray  # probabilities given before that all constraints would be met
     met: np.ndarray  # whether they were, of these suggestions
-    hoped_numbers: list[int]  # trials that could beat the best; none with constraints
-    hoped: FloatArray  # the probabilities given before that they would
+    hoped_numbers: list[int]  # of the trials that `hoped` is about; none with constraints
+    hoped: FloatArray  # the probabilities given before that they would beat the best
     beaten: np.ndarray  # whether it was
     others: tuple[Statements, ...] = ()  # made of the study without being stored
 
