@@ -66,14 +66,14 @@ def section() -> list[str]:
     )
     high = forecast >= 0.4
     return [
-        f"What was learned of the sampler's suggestions holds for what `suggest` proposes, too. Of "
+        "What was learned of the sampler's suggestions holds for what `suggest` proposes, too. Of "
         f"{came.size} proposals after {min(AFTER)} to {max(AFTER)} trials, on "
-        f"{len({row['task'] for row in rows})} of the tasks it was learned from, {came.mean():.0%} improved; "
-        f"by their forecasts it would have been {forecast.mean():.0%}, as learned "
-        f"{learned.mean():.0%}. Of the {high.sum()} whose forecasts promised 40 % and more, "
-        f"{came[high].mean():.0%} did: {forecast[high].mean():.0%} by the forecasts, "
-        f"{learned[high].mean():.0%} as learned, which is what `suggest` states "
-        "(`python -m benchmarks.decisions.proposals`).",
+        f"{len({row['task'] for row in rows})} of the tasks that it was learned from, "
+        f"{came.mean():.0%} improved; by their forecasts it would have been "
+        f"{forecast.mean():.0%}, as learned {learned.mean():.0%}. Of the {high.sum()} whose "
+        f"forecasts promised 40 % and more, {came[high].mean():.0%} did: "
+        f"{forecast[high].mean():.0%} by the forecasts, {learned[high].mean():.0%} as learned, "
+        "which is what `suggest` states (`python -m benchmarks.decisions.proposals`).",
         "",
     ]
 

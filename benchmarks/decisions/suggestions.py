@@ -110,7 +110,7 @@ def section() -> list[str]:
         "forecast that was shown, and as it is stated, which `review` counts: by a logistic "
         "regression on the model's forecast and on where the search stands, learned from 1,500 "
         "long searches on other tasks (`python -m benchmarks.decisions.beating check`: there, with "
-        "tasks left out in turn, 1/4/11/24/43/69 % came of 1/4/10/22/44/70 % stated). First the "
+        "tasks left out in turn, 1/4/11/25/43/69 % came of 1/4/10/25/44/70 % stated). First the "
         "means of what was stated and of what happened, then by what was stated; marks as below.",
         "",
         markdown_table([*head, *(f"about {level:.0%}" for level in BINS)], rows, text_columns=2),

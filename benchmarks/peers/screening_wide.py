@@ -51,8 +51,8 @@ Does any of the usual improvements of a Gaussian-process search make the default
 tried on {len(LEARNING)} training jobs and tables of real ones and on {len(FUNCTIONS)} functions
 (noisy, mixed and conditional ones too), none of them held out: 30 evaluations, of which the first
 five were the same for all. Regret, *stuck* and pairs are as on the page of
-[stuck searches](stuck.md); p is not corrected for the number of changes. The changes were patches of
-the library that are not kept, so that the searches cannot be run again.
+[stuck searches](stuck.md); p is not corrected for the number of changes. The changes were patches
+of the library that are not kept, so that the searches cannot be run again.
 `python -m benchmarks.peers.screening_wide` writes this page. Raw results:
 [screening-wide.jsonl](screening-wide.jsonl).
 

@@ -56,3 +56,10 @@ def test_errors_are_in_words(options, message, tmp_path, monkeypatch):
     done = run("--trials", "2", *options)
     assert done.exit_code == 1
     assert message in " ".join(done.stderr.split())
+
+
+def test_it_says_where_nothing_was_reported(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("--trials", "2", "--report-regex", r"accuracy (\S+)", "--prune-below", "0.3")
+    assert done.exit_code == 0, done.output
+    assert "--report-regex matches no line of the standard output" in " ".join(done.stdout.split())

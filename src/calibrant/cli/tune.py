@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from optuna.study import Study
 from optuna.trial import TrialState
 
 from calibrant.bridges.dashboard import publisher, serving
@@ -314,7 +315,7 @@ def tune(
         if purse is not None:
             say(f"Budget: {purse.words(study)}.")
         if pruner is not None:
-            say(str(pruner.review(study)))
+            say(_pruned(pruner, study))
         finish(study, report, f"Tuning {' '.join(program)}", stop)
         more = {**until, **twice_as_far(study, total, purse)}
         go_on = command_line({**more, **options}, program)
@@ -356,6 +357,15 @@ def _pruner(report_regex: str | None, prune_below: float | None) -> CalibratedPr
     if (report_regex is None) != (prune_below is None):
         raise ValueError("--report-regex and --prune-below belong together: give both, or neither.")
     return None if prune_below is None else CalibratedPruner(prune_below)
+
+
+def _pruned(pruner: CalibratedPruner, study: Study) -> str:
+    if any(trial.intermediate_values for trial in study.get_trials(deepcopy=False)):
+        return str(pruner.review(study))
+    return (
+        "No trial has reported anything, so none could be pruned: --report-regex matches no line "
+        "of the standard output."
+    )
 
 
 def _stop(
