@@ -67,6 +67,12 @@ def test_a_version_that_was_not_tried_gets_the_wrapper(monkeypatch):
     assert found.value == known.value
 
 
+@pytest.mark.slow  # for `make test-all`: a new SciPy should not fail a newcomer's tests
+def test_the_version_is_one_that_was_tried():
+    """After an upgrade of SciPy, run this file and add the version."""
+    assert descent._is_tried()
+
+
 def test_long_whole_numbers_get_the_wrapper(monkeypatch):
     monkeypatch.setattr(lapack, "HAS_ILP64", True)
     assert not descent._is_tried()
@@ -83,13 +89,11 @@ def test_no_other_module_uses_private_names_of_scipy():
     assert found == {"core/descent.py"}
 
 
-@pytest.mark.skipif(
-    not descent._is_tried(),
-    reason=f"SciPy {scipy.__version__} gets the wrapper, and asks take longer. Add it to "
-    "TRIED_WITH, run this file, and keep it there if all tests pass.",
-)
+@pytest.mark.parametrize("tried", [True, False])
 @pytest.mark.parametrize("loss", [rosenbrock, crooked])
-def test_what_is_known_of_the_start_is_not_asked_again(loss):
+def test_what_is_known_of_the_start_is_not_asked_again(loss, tried, monkeypatch):
+    if not tried:
+        monkeypatch.setattr(descent, "_is_tried", lambda: False)
     start, low, high, asked = np.full(4, 0.3), np.full(4, -2.0), np.full(4, 2.0), []
 
     def counted(x):

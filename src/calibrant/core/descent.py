@@ -61,8 +61,9 @@ def descend(
     """
     if not _is_tried():
         options: Any = {"maxiter": iterations, "maxfun": evaluations, "ftol": ftol, "gtol": gtol}
+        start = np.clip(start, low, high)
         found = minimize(
-            loss,
+            loss if known is None else _from(start, known, loss),
             start,
             jac=True,
             method="L-BFGS-B",
@@ -102,6 +103,11 @@ def descend(
         else:
             break
     return Descent(x, value)
+
+
+def _from(start: FloatArray, known: tuple[float, FloatArray], loss: Loss) -> Loss:
+    """Return the loss, of which value and gradient at the start need not be asked again."""
+    return lambda x: known if np.array_equal(x, start) else loss(x)
 
 
 def _is_tried() -> bool:

@@ -83,11 +83,13 @@ def chance_to_beat(now: Progress, forecast: Forecast) -> float | None:
         now: where the search stood when the point was suggested.
         forecast: what the model forecast there, minimised.
     """
+    if not now.unit > 0.0:
+        return None
     by_forecast = float(np.asarray(forecast.cdf(now.best)))
     if by_forecast < _RULED_OUT:
         return by_forecast
     mean, std = float(forecast.mean()), float(forecast.std())
-    if not (now.unit > 0.0 and np.isfinite(mean) and np.isfinite(std) and std > 0.0):
+    if not (np.isfinite(mean) and np.isfinite(std) and std > 0.0):
         return None
     with np.errstate(over="ignore"):
         known = features(now, (now.best - mean) / std, std)
