@@ -325,18 +325,11 @@ def check() -> None:
     And below which mean to stop, so that at most a given share of stops is wrong: the numbers
     ``STOP_BELOW`` of ``decisions/gains.py``.
     """
-    data = states()
-    long = [c._replace(y=c.y[:LONG]) for c in curves() if c.y.size >= LONG]
     for chosen in (True, False):
-        own = data.rows(data.chosen == chosen)
-        # By others there are too few searches to do without whole kinds of tasks.
-        part = {t: _kinds_of(t) for t in own.tasks.tolist()} if chosen else folds(own.tasks)
-        fold = np.array([part[task] for task in own.tasks.tolist()])
-        tables = {k: fit(own.rows(fold != k)) for k in set(part.values())}
-        mine = [c for c in long if c.chosen == chosen and c.task in part and np.isfinite(c.y).all()]
-        print(f"{len(mine)} searches by {'calibrant' if chosen else 'others'}", flush=True)
+        told_of = left_out(chosen)
         for lately in (1, 5, LATELY):
-            told = [told_along(c, tables[part[c.task]], lately) for c in mine]
+            told = told_of(lately)
+            print(f"{len(told)} searches by {'calibrant' if chosen else 'others'}")
             for level in SWEEP:
                 stops = [one.below(level, LONG) for one in told]
                 print(f"mean of {lately}:", *row(f"below {level:.0%}", stops), sep="  ", flush=True)
@@ -344,6 +337,22 @@ def check() -> None:
             for rate, level in thresholds(told).items():
                 stops = [one.below(level, LONG) for one in told]
                 print(f"{rate:.0%}  {level:.4f}", *row("", stops)[1:], sep="  ", flush=True)
+
+
+def left_out(chosen: bool) -> Callable[[int], list[Told]]:
+    """Return what is told along long searches by calibrant or others, for some mean of outlooks.
+
+    Each is told by a table that was fitted without its tasks.
+    """
+    data = states()
+    own = data.rows(data.chosen == chosen)
+    # By others there are too few searches to do without whole kinds of tasks.
+    part = {t: _kinds_of(t) for t in own.tasks.tolist()} if chosen else folds(own.tasks)
+    fold = np.array([part[task] for task in own.tasks.tolist()])
+    tables = {k: fit(own.rows(fold != k)) for k in set(part.values())}
+    long = [c._replace(y=c.y[:LONG]) for c in curves() if c.y.size >= LONG]
+    mine = [c for c in long if c.chosen == chosen and c.task in part and np.isfinite(c.y).all()]
+    return lambda lately: [told_along(c, tables[part[c.task]], lately) for c in mine]
 
 
 def _kinds_of(task: str) -> int:

@@ -20,7 +20,8 @@ from benchmarks.peers.suite import HELD_OUT
 from calibrant import CalibratedSampler, review
 from calibrant import outlook as calibrant_outlook
 from calibrant.decisions.beating import TABLE
-from calibrant.decisions.gains import TERMS, exceedance
+from calibrant.decisions.gains import STOP_BELOW, TERMS, exceedance
+from calibrant.decisions.outlook import LATELY
 from calibrant.decisions.progress import FEATURES, Progress, progress
 
 
@@ -165,6 +166,14 @@ def test_what_is_said_of_suggestions_is_what_review_counts():
     assert found["learned"] == pytest.approx(counted.hoped, abs=1e-4)
     assert found["came"] == counted.beaten.astype(int).tolist()
     assert len(found["raw"]) == len(found["shown"]) == len(found["learned"]) == 4
+
+
+@pytest.mark.slow
+def test_the_risk_of_stops_is_what_searches_by_others_missed():
+    """Of searches by calibrant there are too many to follow in a test."""
+    told = stopping.left_out(chosen=False)(LATELY)
+    counted = {rate: round(level, 4) for rate, level in stopping.thresholds(told).items()}
+    assert counted == pytest.approx(STOP_BELOW[False], abs=0.003)
 
 
 @pytest.mark.slow

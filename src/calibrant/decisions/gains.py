@@ -127,7 +127,7 @@ TABLES = {
 # on kinds of tasks that had none (``python -m benchmarks.decisions.stopping check``).
 STOP_BELOW = {
     True: {0.02: 0.018, 0.05: 0.062, 0.1: 0.188, 0.2: 0.378},
-    False: {0.02: 0.018, 0.05: 0.066, 0.1: 0.138, 0.2: 0.250},
+    False: {0.02: 0.010, 0.05: 0.060, 0.1: 0.158, 0.2: 0.250},
 }
 
 
