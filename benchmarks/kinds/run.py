@@ -1,4 +1,4 @@
-"""Searches on kinds of problems, by calibrant and Optuna's samplers, from the same first points.
+"""Searches on kinds of problems, by calibrant and others, from the same first points.
 
     python -m benchmarks.kinds.run              # all that is missing
     python -m benchmarks.kinds.run noise        # of one kind
@@ -25,28 +25,54 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
+from optuna.samplers import BaseSampler
 
-from benchmarks.kinds.kinds import FIRST, KINDS, SYSTEMS
+from benchmarks.kinds.kinds import FIRST, KINDS, SYSTEMS, Kind
 from benchmarks.kit.lines import append, read_lines
 from benchmarks.kit.running import commit, run_missing
+from benchmarks.kit.words import file_name
+from benchmarks.peers import run as peers
 from benchmarks.peers.adapters.worker import active
-from benchmarks.peers.tasks import Parameter, Settings
+from benchmarks.peers.rivals import RIVALS
+from benchmarks.peers.tasks import Parameter, Settings, Task
 
 RESULTS = Path(__file__).parent / "results"
 
 
 def path(kind: str) -> Path:
     """Return where the results of a kind are."""
-    return RESULTS / f"{kind}.jsonl"
+    return RESULTS / f"{file_name(kind)}.jsonl"
 
 
 def execute(kind_name: str, system: str, name: str, seed: int) -> dict[str, Any]:
-    """Return what is to be kept of a search: the true means of its points, in their order."""
+    """Return what is to be kept of a search: the lowest true mean so far, from the first points on.
+
+    A rival of benchmarks/peers that fails has less of them, and what it said.
+    """
+    kind, found = KINDS[kind_name], {"system": system, "task": name, "seed": seed}
+    task = kind.tasks[name]
+    if system in SYSTEMS:
+        means, seconds = _sampled(kind, SYSTEMS[system](seed), task, seed)
+    else:
+        run = peers.search(system, task, seed, kind.trials)
+        means, seconds = run["values"], (run["seconds"] or 0.0) * (kind.trials - FIRST)
+        if len(means) < FIRST:
+            raise RuntimeError(f"{system} did not start on {name}: {run['error']}")
+        if run["error"]:
+            found["error"] = run["error"]
+    return found | {
+        "values": [float(f"{value:.9g}") for value in np.minimum.accumulate(means)[FIRST - 1 :]],
+        "seconds": round(seconds, 2),
+        "commit": commit(),
+    }
+
+
+def _sampled(kind: Kind, sampler: BaseSampler, task: Task, seed: int) -> tuple[list[float], float]:
+    """Return the true means of a search's points, and the CPU seconds of its asks."""
     warnings.simplefilter("ignore")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    kind = KINDS[kind_name]
-    task, noise, order = kind.tasks[name], *(np.random.default_rng([seed, k]) for k in (1, 2))
-    study = optuna.create_study(sampler=SYSTEMS[system](seed))
+    noise, order = (np.random.default_rng([seed, k]) for k in (1, 2))
+    study = optuna.create_study(sampler=sampler)
     space = {p["name"]: distribution(p) for p in task.space}
     means = []
     for anything in task.first(FIRST, seed):
@@ -68,14 +94,7 @@ def execute(kind_name: str, system: str, name: str, seed: int) -> dict[str, Any]
         told = task.evaluate(trial.params, noise)
         means.append(told.mean)
         study.tell(trial, told.outcome)
-    return {
-        "system": system,
-        "task": name,
-        "seed": seed,
-        "values": [float(f"{value:.9g}") for value in np.minimum.accumulate(means)[FIRST - 1 :]],
-        "seconds": round(seconds, 2),
-        "commit": commit(),
-    }
+    return means, seconds
 
 
 def distribution(parameter: Parameter) -> BaseDistribution:
@@ -111,8 +130,9 @@ def suggested(trial: optuna.Trial, name: str, within: BaseDistribution) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Run what is missing.")
+    every = list(dict.fromkeys(system for kind in KINDS.values() for system in kind.systems))
     parser.add_argument("kinds", nargs="*", default=list(KINDS))
-    parser.add_argument("--systems", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS))
+    parser.add_argument("--systems", nargs="+", choices=every, default=every)
     parser.add_argument("--repetitions", type=int, default=None, help="at most so many of each")
     parser.add_argument("--learning", action="store_true", help="learning tasks, too")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
@@ -127,6 +147,7 @@ def main() -> None:
             for task in (kind.tasks if given.learning else kind.held_out)
             for system in kind.systems
             if system in given.systems and (system, task, seed) not in done
+            if system in SYSTEMS or RIVALS[system].python.exists()
         ]
         run_missing(execute, missing, partial(append, path(kind_name)), given.jobs, kind_name)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.kinds.cost import PATH as COSTS
-from benchmarks.kinds.kinds import FIRST, KINDS, SPREAD, Kind
+from benchmarks.kinds.kinds import AT_A_TIME, FIRST, KINDS, SPREAD, Kind
 from benchmarks.kinds.run import RESULTS, path
 from benchmarks.kit.lines import Record, read_lines
 from benchmarks.kit.statistics import estimate_over_tasks, holm, paired_p
@@ -21,6 +21,8 @@ from calibrant.core.words import percent
 OURS = "calibrant"
 CLOSEST = 1e-10  # of the range of values: stored results hold nine digits
 FEWEST = 3  # repetitions of each task that a line needs
+SPENT, UNITS = 48, 3  # evaluations beyond the first; evaluations' times
+SHOWN = ("calibrant", "optuna-gp", "optuna-tpe", "random")
 Regrets = dict[str, dict[str, dict[int, float]]]  # system → task → seed → normalised regret
 
 
@@ -164,6 +166,8 @@ def section(name: str) -> list[str]:
     parts += [verdict(kind, found), each(kind, found)]
     if name == "dimensions":
         parts += [COST, cost()]
+    if name == "workers":
+        parts += [AT_ONCE, at_once()]
     return [*parts, DIGITS, digits(kind, name)] if kind.digits else parts
 
 
@@ -180,6 +184,42 @@ def run_part(kind: Kind, name: str) -> tuple[Kind, list[str]]:
     )
     rest = [task for task in kind.held_out if task not in known]
     return replace(kind, learning=learning, held_out=held_out), rest
+
+
+def at_once() -> str:
+    """Return regrets with more and fewer evaluations at a time: per evaluation, and per time."""
+    rows = []
+    unit = {task: np.mean(list(v.values())) for task, v in left("workers", SPENT)["random"].items()}
+    for running, kind in AT_A_TIME.items():
+        name = "workers" if kind is KINDS["workers"] else f"{running} at a time"
+        for label, count in (
+            (f"{FIRST + SPENT} evaluations", SPENT),
+            (f"{UNITS} units of time: {FIRST + UNITS * running} evaluations", UNITS * running),
+        ):
+            found = left(name, count)
+            means = {
+                system: [
+                    np.array([value / unit[task] for value in by_seed.values()])
+                    for task, by_seed in tasks.items()
+                ]
+                for system, tasks in found.items()
+                if all(tasks.values())
+            }
+            cells = [interval(estimate_over_tasks(means[s])) if s in means else "" for s in SHOWN]
+            rows.append([str(running), label, *cells])
+    return markdown_table(("at a time", "after", *SHOWN), rows)
+
+
+def left(kind_name: str, count: int) -> dict[str, dict[str, dict[int, float]]]:
+    """Return what is left above the minimum after so many evaluations beyond the first."""
+    kind = KINDS[kind_name]
+    found: dict[str, dict[str, dict[int, float]]] = {
+        system: {task: {} for task in kind.held_out} for system in kind.systems
+    }
+    for row in read_lines(path(kind_name)):
+        value = row["values"][count] - kind.held_out[row["task"]].minimum
+        found[row["system"]][row["task"]][row["seed"]] = max(value, 0.0)
+    return found
 
 
 def digits(kind: Kind, name: str) -> str:
@@ -242,6 +282,8 @@ def cost() -> str:
 def main() -> None:
     parts = [HEAD]
     for name in KINDS:
+        if name.endswith("at a time"):
+            continue  # a line of the table of workers
         if path(name).exists():
             parts += section(name)
         else:
@@ -256,8 +298,8 @@ HEAD = """\
 # Kinds of problems
 
 One exact objective, evaluated one at a time, is [benchmarks/peers](../peers/README.md). Here are noise, workers, many
-dimensions, long searches and mixed spaces, beside Optuna's own samplers with their default settings (the five first points, the same for all, in place of their
-own start). `make kinds` runs what is missing and rewrites this page; raw results, one JSON line a search: [results](results).
+dimensions, long searches and mixed spaces, beside Optuna's own samplers, Ax and SMAC with their default settings (the five first points, the same for all, in place of their
+own start). HEBO and BoTorch need minutes a search of these lengths, and no table waits for them; so do Ax and GPSampler in the longer ones. `make kinds` runs what is missing and rewrites this page; raw results, one JSON line a search: [results](results).
 
 Regret is 0 at the minimum and 1 at what random search leaves on average, with the same budget. *Worst tenth*: the mean over
 tasks of the mean regret of each task's worst tenth of searches. Differences are paired by task and first points; intervals by
@@ -273,6 +315,12 @@ COST = (
     "does not grow with the dimensions. The goal, every ask under a second at 100 dimensions and "
     "500 outcomes, is met between refits, and not by asks with one "
     "(`python -m benchmarks.kinds.cost`)."
+)
+
+AT_ONCE = (
+    f"*More and fewer at a time*, on the same tasks: regret after {FIRST + SPENT} evaluations, "
+    f"which is what they cost, and after {UNITS} units of time, each as long as an evaluation. 1 is "
+    f"what random search leaves after {FIRST + SPENT} evaluations."
 )
 
 DIGITS = (

@@ -29,6 +29,7 @@ from benchmarks.kit.lines import append, read_lines
 from benchmarks.kit.running import ONE_THREAD, commit, run_missing
 from benchmarks.peers.rivals import RIVALS, Rival, Run, plan
 from benchmarks.peers.suite import TASKS
+from benchmarks.peers.tasks import Task
 
 RESULTS = Path(__file__).parent / "results"
 FIRST = 5
@@ -89,23 +90,31 @@ _workers: dict[str, Worker] = {}  # of this process: the last rival's, kept for 
 
 def execute(run: Run) -> dict[str, Any]:
     """Return what is to be kept of a run."""
-    if run.rival not in _workers:
+    found = search(run.rival, TASKS[run.task], run.seed, run.budget)
+    return {**run._asdict(), **found, "commit": commit()}
+
+
+def search(rival: str, task: Task, seed: int, budget: int) -> dict[str, Any]:
+    """Return the mean outcomes of the points of a search, and the mean CPU seconds of its asks.
+
+    Where the rival failed, they are those until then, and ``error`` says how.
+    """
+    if rival not in _workers:
         for worker in _workers.values():
             worker.close()
         _workers.clear()
-        _workers[run.rival] = Worker(RIVALS[run.rival])
-        atexit.register(_workers[run.rival].close)
-    worker, task = _workers[run.rival], TASKS[run.task]
-    rng = np.random.default_rng([run.seed, 1])
+        _workers[rival] = Worker(RIVALS[rival])
+        atexit.register(_workers[rival].close)
+    worker = _workers[rival]
+    rng = np.random.default_rng([seed, 1])
     means: list[float] = []
     seconds: list[float] = []
     error = None
     worker.deadline = time.monotonic() + TIME_LIMIT
     try:
-        start = {"rival": run.rival, "space": task.space, "seed": run.seed, "budget": run.budget}
-        worker.call(start=start)
-        points = task.first(FIRST, run.seed)
-        for step in range(run.budget):
+        worker.call(start={"rival": rival, "space": task.space, "seed": seed, "budget": budget})
+        points = task.first(FIRST, seed)
+        for step in range(budget):
             if step < FIRST:
                 settings = points[step]
             else:
@@ -116,16 +125,14 @@ def execute(run: Run) -> dict[str, Any]:
             means.append(evaluation.mean)
             worker.call(tell={"settings": settings, "outcome": evaluation.outcome})
     except RivalFailed as problem:
-        error, worker = str(problem), _workers.pop(run.rival)
+        error, worker = str(problem), _workers.pop(rival)
         if not means:
             error = f"{error}. {worker.last_words()}"
         worker.close()
     return {
-        **run._asdict(),
         "values": [float(f"{value:.7g}") for value in means],
         "seconds": round(float(np.mean(seconds)), 5) if seconds else None,
         "error": error,
-        "commit": commit(),
     }
 
 

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from benchmarks.kinds import run, tables
 from benchmarks.kinds.kinds import FIRST, KINDS, SYSTEMS
+from benchmarks.peers.rivals import RIVALS
 
 
 def test_held_out_tasks_are_others_than_those_that_choices_were_made_on():
     for kind in KINDS.values():
         assert not kind.learning.keys() & kind.held_out.keys()
-        assert set(kind.systems) <= SYSTEMS.keys()
+        assert set(kind.systems) <= SYSTEMS.keys() | RIVALS.keys()
         assert {"calibrant", "random"} <= set(kind.systems)
 
 
