@@ -2,11 +2,20 @@
 
 A run that is stopped while it writes leaves a last line without its end. That line counts as not
 written: it is not read, and the next result takes its place.
+
+A file that has grown large can be packed, which takes a fifth of the room:
+
+    python -m benchmarks.kit.lines benchmarks/paper/results/*.jsonl
+
+Then the lines are in ``NAME.jsonl.xz`` (``xzcat`` prints them), and are read from there as before;
+new ones go to ``NAME.jsonl`` beside it, until that is packed too.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import lzma
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -26,15 +35,21 @@ def read_lines(path: Path) -> Iterator[Record]:
 
 
 def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the number and the text of each line that was written to its end and is not empty."""
-    if not path.exists():
-        return
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.endswith(b"\n"):
-                _check_is_ours(path, line)
-            elif line.strip():
-                yield number, line
+    """Yield the number and the text of each line that was written to its end and is not empty.
+
+    Those that are packed come first, and their numbers count.
+    """
+    number = 0
+    for part, opened in ((packed(path), lzma.open), (path, open)):
+        if not part.exists():
+            continue
+        with opened(part, "rb") as file:
+            for line in file:
+                number += 1
+                if not line.endswith(b"\n"):
+                    _check_is_ours(path, line)
+                elif line.strip():
+                    yield number, line
 
 
 def append(path: Path, record: Record) -> None:
@@ -47,8 +62,31 @@ def append(path: Path, record: Record) -> None:
 
 def rewrite(path: Path, records: Iterable[Record]) -> None:
     """Put these results in the place of all that the file holds."""
+    _replace(path, b"".join(_line(record) for record in records))
+    packed(path).unlink(missing_ok=True)
+
+
+def packed(path: Path) -> Path:
+    """Return where the packed lines of a file are."""
+    return path.with_name(f"{path.name}.xz")
+
+
+def pack(path: Path) -> None:
+    """Pack the lines of a file, after those of it that are packed."""
+    lines = b"".join(line for _, line in whole_lines(path))
+    _replace(packed(path), lzma.compress(lines))
+    path.unlink(missing_ok=True)
+
+
+def files(folder: Path) -> list[Path]:
+    """Return the files of results in a folder, by name, packed or not."""
+    found = {*folder.glob("*.jsonl"), *(path.with_suffix("") for path in folder.glob("*.jsonl.xz"))}
+    return sorted(found)
+
+
+def _replace(path: Path, content: bytes) -> None:
     new = path.with_name(f"{path.name}.new")  # whole before it replaces the old one
-    new.write_bytes(b"".join(_line(record) for record in records))
+    new.write_bytes(content)
     new.replace(path)
 
 
@@ -77,3 +115,14 @@ def _check_is_ours(path: Path, cut_off: bytes) -> None:
             f"{path} must hold one JSON object per line, but ends with {cut_off[:80]!r}; "
             "take another file."
         )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Pack files of results.")
+    parser.add_argument("files", nargs="+", type=Path)
+    for path in parser.parse_args().files:
+        pack(path)
+
+
+if __name__ == "__main__":
+    main()

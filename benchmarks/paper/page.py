@@ -98,7 +98,7 @@ def _contents(sections: Sequence[Section]) -> str:
 
 
 def _overview(sections: Sequence[Section]) -> Table:
-    said = [(f"{s.name}: {s.title}", s.verdict) for s in sections if s.name != COSTS]
+    said = [(f"{s.name}: {s.title}", s.verdict) for s in sections if s.name != COSTS and s.verdict]
     return Table(("", "verdict"), said)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.kit.lines import append, whole_lines
+from benchmarks.kit.lines import append, files, whole_lines
 from benchmarks.kit.words import file_name
 from benchmarks.paper.search import Record
 from benchmarks.paper.setups import Setup
@@ -70,7 +70,7 @@ class Records:
         self._known.setdefault(one.setup, {})[one.seed] = record
 
     def _read(self) -> Iterator[tuple[Repetition, Record]]:
-        for path in sorted(self.folder.glob("*.jsonl")):
+        for path in files(self.folder):
             for number, line in whole_lines(path):
                 try:
                     record = json.loads(line)

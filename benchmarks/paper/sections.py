@@ -13,7 +13,6 @@ import numpy as np
 from benchmarks.kit.statistics import estimate, sign_test
 from benchmarks.kit.words import interval, number, p_value
 from benchmarks.paper import charts, metrics
-from benchmarks.paper.again import sentence
 from benchmarks.paper.beyond import write_theorem, write_where
 from benchmarks.paper.experiments import (
     ALL,
@@ -78,9 +77,7 @@ def costs(records: Records) -> Section:
         cells = (str(seconds.size), f"{few}{counts[-1]}", str(experiment.repetitions))
         rows.append((name, *cells, number(seconds.mean(), 2), number(seconds.sum() / 60.0, 1)))
     made = ", ".join(f"{name} ({count:,})" for name, count in sorted(commits.items()))
-    text = (
-        f"Every search carries the commit of the code that made it: {made}. {_SINCE} {sentence()}"
-    ).strip()
+    text = f"Every search carries the commit of the code that made it: {made}. {_NETWORKS}"
     if short:
         text += (
             " Wanted are 100 repetitions where a search takes under 2 s, and 50 where it takes "
@@ -97,12 +94,9 @@ def costs(records: Records) -> Section:
 
 _GOALS = ((2.0, 100), (10.0, 50))  # seconds of a search, repetitions
 
-_SINCE = (
-    "Since then calibrant draws the best value where a model sees noise (6c06179), and refines the "
-    "best point of a search that stagnates (825f39c); neither is in the paper, nor in these "
-    "searches. A residual that is a table (of the online rule, isotonic or a Gaussian process) is "
-    "read another way at its knots, which differs in the last bit (a9c9442): a few searches go "
-    "elsewhere by it, by chance."
+_NETWORKS = (
+    "Two are of the networks, which take hours of a GPU; all else was run with one version of the "
+    "code. Raw results, one JSON line a search, packed (`xzcat` prints them): [results](results)."
 )
 
 

@@ -31,9 +31,7 @@ TEXTS = {
         "of the first points' spread) are of the points that a method chose: first the model's own "
         "forecasts, then those that the acquisition used. "
         "The paper's Forrester row cannot come from random starts: all five of its uncalibrated "
-        "runs end in the same local minimum. So there are two Forrester blocks. In the first, "
-        "three rows have more repetitions than the others: two methods are compared on those that "
-        "both have."
+        "runs end in the same local minimum. So there are two Forrester blocks."
     ),
     "table2": (
         "*Calibrated*: a Gaussian process as recalibrator, on one-step-ahead splits with refits, "

@@ -14,10 +14,38 @@ from itertools import product
 import numpy as np
 import pytest
 from benchmarks.kit import running, statistics, words
-from benchmarks.kit.lines import append, read_lines, rewrite, whole_lines
+from benchmarks.kit.lines import append, files, pack, packed, read_lines, rewrite, whole_lines
 from scipy.stats import wilcoxon
 
 # Lines
+
+
+def test_packed_lines_are_read_before_new_ones_and_packed_with_them(tmp_path):
+    path = tmp_path / "x.jsonl"
+    for value in range(3):
+        append(path, {"a": value})
+        pack(path)
+        assert not path.exists()
+        assert files(tmp_path) == [path]
+    append(path, {"a": 3})
+    assert files(tmp_path) == [path]
+    assert list(read_lines(path)) == [{"a": value} for value in range(4)]
+    assert [number for number, _ in whole_lines(path)] == [1, 2, 3, 4]
+    with path.open("a") as file:
+        file.write('{"a": 4')
+    pack(path)
+    assert list(read_lines(path)) == [{"a": value} for value in range(4)]
+    rewrite(path, [{"a": 9}])
+    assert list(read_lines(path)) == [{"a": 9}]
+    assert not packed(path).exists()
+
+
+def test_many_alike_lines_take_a_fraction_of_the_room_when_packed(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"settings":{"model":"rbf","steps":25}}\n' * 1000)
+    size = path.stat().st_size
+    pack(path)
+    assert packed(path).stat().st_size < size / 20
 
 
 def test_a_line_that_was_cut_off_is_dropped_and_written_again(tmp_path):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from benchmarks.kit.words import number
 from benchmarks.paper import __main__ as command
-from benchmarks.paper import again, charts, experiments, sections, tasks, texts, theorem
+from benchmarks.paper import charts, experiments, sections, tasks, texts, theorem
 from benchmarks.paper.__main__ import app
 from benchmarks.paper.experiments import (
     CALIBRATED,
@@ -277,24 +277,6 @@ def test_only_the_papers_method_to_the_letter_has_its_name():
                         "online",
                         "leave-one-out",
                     )
-
-
-def test_searches_run_again_are_counted_by_commit(tmp_path):
-    stored = Records(tmp_path)
-    stored.add(search(TINY, 0) | {"commit": "one"})
-    stored.add(search(TINY, 1) | {"commit": "two"})
-    changed = search(TINY, 2)
-    stored.add(changed | {"commit": "two", "outcomes": [0.0, *changed["outcomes"][1:]]})
-    searches = again.drawn(stored)
-    found = again.repeat(stored, searches, "first")
-    assert found["one"] == ["first"]
-    assert sorted(found["two"], key=str) == [None, "first"]
-    assert again.repeat(stored, searches, "second", found) == found  # of what was not the same
-    path = tmp_path / "again.json"
-    assert again.sentence(path) == ""
-    path.write_text(json.dumps({"commit": "three", "same": found}))
-    assert "code of three" in again.sentence(path)
-    assert "one 1 of 1 (1 first); two 1 of 2 (1 first)" in again.sentence(path)
 
 
 def test_snapshots_show_what_was_believed_at_some_steps():
