@@ -62,4 +62,4 @@ def test_it_says_where_nothing_was_reported(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = run("--trials", "2", "--report-regex", r"accuracy (\S+)", "--prune-below", "0.3")
     assert done.exit_code == 0, done.output
-    assert "--report-regex matches no line of the standard output" in " ".join(done.stdout.split())
+    assert "--report-regex matches no line of the output" in " ".join(done.stdout.split())

@@ -26,28 +26,54 @@ class Watcher:
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_numbers_are_found_in_lines_that_have_ended(size):
     reported = Reported(r"loss[= ]([-.\d\u2212e]+)")
+    read = reported.stream()
     text = "\x1b[1mloss=0.5\x1b[0m\rloss 1e-3\nacc 7\nloss \u22122, loss 3\nloss 4".encode()
     for start in range(0, len(text), size):
-        reported(text[start : start + size])
+        read(text[start : start + size])
     assert reported.take() == [0.5, 1e-3, -2.0, 3.0]
     assert reported.take() == []
-    reported(b"5\n")
+    read(b"5")
+    assert reported.take() == []
+    reported.end()
     assert reported.take() == [45.0]
 
 
 def test_without_a_group_the_match_is_the_number():
     reported = Reported(r"\d+\.\d+")
-    reported(b"epoch 3: 0.25\n")
+    reported.stream()(b"epoch 3: 0.25\n")
     assert reported.take() == [0.25]
 
 
 def test_what_is_no_number_is_said_once(caplog):
     reported = Reported(r"loss (\S+)")
-    reported(b"loss high\nloss low\nloss 2\nloss nan\n")
+    reported.stream()(b"loss high\nloss low\nloss 2\nloss nan\n")
     two, missing = reported.take()
     assert two == 2.0
     assert math.isnan(missing)
     assert caplog.text.count("is no number") == 1
+
+
+def test_lines_of_two_streams_do_not_mix_and_the_first_to_report_is_read():
+    reported = Reported(r"loss (\S+)")
+    printed, complaints = reported.stream(), reported.stream()
+    printed(b"lo")
+    complaints(b"warning\nloss 1\nlos")
+    printed(b"ss 9\n")  # the same, printed to both
+    complaints(b"s 2\n")
+    assert reported.take() == [1.0, 2.0]
+    printed(b"loss 9")
+    complaints(b"loss 3")
+    reported.end()
+    assert reported.take() == [3.0]
+
+
+def test_reports_are_read_from_standard_error_too():
+    said = "import logging, sys\nlogging.basicConfig(level=20)\n"
+    epochs = "for e in range(5):\n logging.info('loss %s', 1 / (e + 1))\nprint(0.5)"
+    command = Command([sys.executable, "-c", said + epochs], report_regex=r"loss ([.\d]+)")
+    watcher = Watcher()
+    assert command.reading({}, 0, watcher).value == 0.5
+    assert watcher.seen == pytest.approx([1 / (e + 1) for e in range(5)])
 
 
 def test_a_hopeless_program_is_killed():

@@ -201,7 +201,7 @@ def tune(
         str | None,
         typer.Option(
             help="Reports on the way, such as the loss of each epoch: what this regular "
-            "expression, or the group in it, matches in each line of the standard output: "
+            "expression, or the group in it, matches in each line of the output: "
             "'epoch loss (\\S+)'."
         ),
     ] = None,
@@ -364,7 +364,7 @@ def _pruned(pruner: CalibratedPruner, study: Study) -> str:
         return str(pruner.review(study))
     return (
         "No trial has reported anything, so none could be pruned: --report-regex matches no line "
-        "of the standard output."
+        "of the output."
     )
 
 

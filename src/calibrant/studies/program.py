@@ -71,7 +71,8 @@ class Command:
             a result such as ``0.83 ± 0.02`` has one.
         cost_field: the field of the JSON that says what the evaluation has cost.
         report_regex: reports on the way are what this regular expression matches in a line of the
-            standard output, or the group in it: 'val_loss (\\S+)'.
+            output, or the group in it: 'val_loss (\\S+)'. Of standard output and standard error it
+            is read in the one that it matches first.
     """
 
     arguments: Sequence[str]
@@ -226,13 +227,14 @@ class Command:
         """Return what follows the program's output, and its errors."""
         in_json = self.json_field is not None or self.limits or self.cost_field is not None
         enough = _ENOUGH_JSON if in_json else _ENOUGH
-        if self.logs is None:
-            return Tail(enough, listener=reported), Tail(_ENOUGH)
-        self.logs.mkdir(parents=True, exist_ok=True)
-        return (
-            Tail(enough, self.logs / f"trial-{trial}.out", reported),
-            Tail(_ENOUGH, self.logs / f"trial-{trial}.err"),
-        )
+        if self.logs is not None:
+            self.logs.mkdir(parents=True, exist_ok=True)
+
+        def tail(limit: int, ending: str) -> Tail:
+            log = None if self.logs is None else self.logs / f"trial-{trial}.{ending}"
+            return Tail(limit, log, None if reported is None else reported.stream())
+
+        return tail(enough, "out"), tail(_ENOUGH, "err")
 
     def _output(
         self, arguments: list[str], trial: int, watcher: Watcher | None
@@ -264,7 +266,7 @@ class Command:
                 self._watchdog.forget(process.pid)
             text, said = plain(printed.end()), plain(complaints.end())
             if watcher is not None and reported is not None:
-                reported(b"\n")  # the last line may have none
+                reported.end()
                 for value in reported.take():  # of a trial that has finished, all is known
                     watcher.report(value)
         if process.returncode != 0:

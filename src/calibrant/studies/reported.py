@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
+from collections.abc import Callable
 
 from calibrant.core.words import shortened
 from calibrant.studies.results import plain
@@ -22,24 +23,41 @@ class GivenUp(Exception):
 class Reported:
     """Finds numbers in output as it comes, on any thread; they are taken on another one.
 
+    A program has two streams of output, and some print a line to both: the one in which the first
+    number is found is the one that is read.
+
     Args:
         regex: a regular expression with at most one group, which says where the number is. It is
             searched in each line that has ended.
     """
 
     def __init__(self, regex: str) -> None:
-        self._regex, self._rest = re.compile(regex), b""
+        self._regex = re.compile(regex)
         self._found: list[float] = []
+        self._streams: list[Callable[[bytes], None]] = []
+        self._read: Callable[[bytes], None] | None = None  # the stream with the numbers
         self._lock = threading.Lock()
         self._complained = False
 
-    def __call__(self, read: bytes) -> None:
-        """Search what a program has printed."""
-        *lines, rest = _END.split(self._rest + read)
-        self._rest = rest[-_LONGEST:]
-        for line in lines:
-            for match in self._regex.finditer(plain(line)):
-                self._keep((match[1] if self._regex.groups else match[0]) or "")
+    def stream(self) -> Callable[[bytes], None]:
+        """Return what is to be called with all of a stream, piece by piece."""
+        rest = b""
+
+        def search(read: bytes) -> None:
+            nonlocal rest
+            *lines, rest = _END.split(rest + read)
+            rest = rest[-_LONGEST:]
+            for line in lines:
+                for match in self._regex.finditer(plain(line)):
+                    self._keep((match[1] if self._regex.groups else match[0]) or "", search)
+
+        self._streams.append(search)
+        return search
+
+    def end(self) -> None:
+        """Search what is left of each stream: the last line may have no end."""
+        for search in self._streams:
+            search(b"\n")
 
     def take(self) -> list[float]:
         """Return the numbers found since the last time, in order."""
@@ -47,7 +65,7 @@ class Reported:
             found, self._found = self._found, []
         return found
 
-    def _keep(self, text: str) -> None:
+    def _keep(self, text: str, stream: Callable[[bytes], None]) -> None:
         try:
             value = float(text.strip().replace("\N{MINUS SIGN}", "-"))
         except ValueError:
@@ -61,4 +79,6 @@ class Reported:
                 )
             return
         with self._lock:
-            self._found.append(value)
+            self._read = self._read or stream
+            if self._read is stream:
+                self._found.append(value)
