@@ -1,9 +1,12 @@
 """Noise, workers and long searches: what is run of each, and how it is read."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from benchmarks.kinds import run, tables
 from benchmarks.kinds.kinds import FIRST, KINDS, SYSTEMS
+from benchmarks.kit.lines import read_lines
 from benchmarks.peers.rivals import RIVALS
 
 
@@ -87,3 +90,56 @@ def test_the_page_is_of_the_stored_results():
         pytest.approx(1.0)
     )
     assert seconds["calibrant"] > 0.0
+
+
+def test_where_calibrant_stands_against_the_best_and_the_steadiest_rival():
+    kind = replace(KINDS["long"], systems=("calibrant", "optuna-tpe", "optuna-cma"), learning={})
+    tasks = list(kind.held_out)
+
+    def regrets(values):
+        return {task: dict(enumerate(values)) for task in tasks}
+
+    found = {
+        "calibrant": regrets([0.1, 0.1, 0.1, 0.5]),
+        "optuna-tpe": regrets([0.2, 0.2, 0.2, 1.0]),  # the lower mean
+        "optuna-cma": regrets([0.6, 0.6, 0.6, 0.6]),  # the lower worst tenth
+    }
+    now = tables.standing(kind, found)
+    assert (now.rival, now.steadiest) == ("optuna-tpe", "optuna-cma")
+    assert now.ratio == pytest.approx(0.5)
+    assert (now.worst, now.least) == (0.5, 0.6)
+    assert now.reached
+    assert not now._replace(p=0.02).reached
+    assert not now._replace(ratio=0.85).reached
+    assert not now._replace(least=0.4).reached
+    assert "0.50 of that of the best rival, optuna-tpe" in tables.verdict(kind, found)
+    assert tables.standing(kind, {**found, "calibrant": regrets([0.1])}) is None
+
+
+def test_a_rival_of_another_environment_meets_the_same_points(monkeypatch):
+    asked = []
+
+    def search(system, task, seed, budget):
+        asked.append((system, seed, budget))
+        return {"values": [5.0, 4.0, 9.0, 3.0, 8.0, 6.0, 1.0], "seconds": 0.5, "error": "no memory"}
+
+    monkeypatch.setattr(run.peers, "search", search)
+    row = run.execute("noise", "ax", next(iter(KINDS["noise"].held_out)), 2)
+    assert asked == [("ax", 2, KINDS["noise"].trials)]
+    assert row["values"] == [3.0, 3.0, 1.0]  # the best of the first five, and what came after
+    assert row["seconds"] == 0.5 * (KINDS["noise"].trials - FIRST)
+    assert row["error"] == "no memory"
+    nothing = {"values": [], "seconds": None, "error": "no ax"}
+    monkeypatch.setattr(run.peers, "search", lambda *_: nothing)
+    with pytest.raises(RuntimeError, match=r"ax did not start on .*: no ax"):
+        run.execute("noise", "ax", next(iter(KINDS["noise"].held_out)), 2)
+
+
+def test_what_is_left_is_read_after_as_many_evaluations_as_are_asked_for():
+    name = "4 at a time"
+    rows = {(r["system"], r["task"], r["seed"]): r["values"] for r in read_lines(run.path(name))}
+    for count in (0, 12, tables.SPENT):
+        found = tables.left(name, count)
+        for (system, task, seed), values in rows.items():
+            least = KINDS[name].held_out[task].minimum
+            assert found[system][task][seed] == max(values[count] - least, 0.0)
