@@ -51,6 +51,16 @@ def test_probabilities_are_monotone_in_trials_and_gain(values, dim, chosen):
     assert (np.diff(p, axis=1) <= 0.0).all()
 
 
+@given(outcomes, st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_gains_beyond_what_was_learned_from_are_not_promised(values, chosen):
+    state = progress(np.array(values), 2, chosen)
+    before, at, far, farther = exceedance(state, [20], [3.0 - 1e-6, 3.0 + 1e-6, 30.0, 300.0])[0]
+    assert at == pytest.approx(before, rel=1e-4)  # no step where the tail begins
+    assert far <= 1.0 / np.sqrt(10.0)
+    assert farther <= far / np.sqrt(10.0) * (1.0 + 1e-12)
+
+
 @given(outcomes, st.floats(1e-3, 1e3), st.floats(-1e3, 1e3))
 @settings(max_examples=60, deadline=None)
 def test_features_have_no_units(values, scale, shift):
