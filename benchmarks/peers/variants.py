@@ -52,8 +52,12 @@ PAIRS = {
     "probability of improvement": ("pi", "pi, raw"),
     "lower confidence bound": ("lcb", "lcb, raw"),
 }
+SHIFTED = {  # location, too, is corrected
+    "probability of improvement": ("pi, location and scale", "pi, raw"),
+    "lower confidence bound": ("lcb, location and scale", "lcb, raw"),
+}
 _PI, _LCB = ProbabilityOfImprovement(), QuantileBound()
-# Scales by moments, as the default was when the ablation was made; for a bound, with location.
+# Scales by moments, as the default was when the ablation was made; then with location, too.
 _GAUSSIAN = {
     "recalibrator": GaussianRecalibrator(strength=5.0, limit=2.5),
     "calibration_set": CalibrationSet(symmetric=True),
@@ -66,10 +70,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},
     "raw": {"recalibrator": None},
     "gaussian": _GAUSSIAN,
-    "pi": {"acquisition": _PI, **_SHIFTING},
+    "pi": {"acquisition": _PI},
     "pi, raw": {"acquisition": _PI, "recalibrator": None},
-    "lcb": {"acquisition": _LCB, **_SHIFTING},
+    "pi, location and scale": {"acquisition": _PI, **_SHIFTING},
+    "lcb": {"acquisition": _LCB},
     "lcb, raw": {"acquisition": _LCB, "recalibrator": None},
+    "lcb, location and scale": {"acquisition": _LCB, **_SHIFTING},
 }
 
 
