@@ -22,7 +22,9 @@ Results = dict[tuple[str, int], dict[str, Any]]  # by task and seed
 def section() -> str:
     """Return the section, for each acquisition whose searches have been run."""
     rows, notes = [], []
-    for acquisition, (calibrated, raw) in variants.PAIRS.items():
+    pairs = [*variants.PAIRS.items()]
+    pairs += [(f"{name}, location and scale", pair) for name, pair in variants.SHIFTED.items()]
+    for acquisition, (calibrated, raw) in pairs:
         ours, theirs = results(calibrated), results(raw)
         if ours and theirs:
             row = compare(ours, theirs)
@@ -131,9 +133,9 @@ HEAD = """\
 ## Calibrated against uncalibrated, everything else equal
 
 `python -m benchmarks.peers.variants`: every task of the suite, 30 evaluations, 30 repetitions from the same first points. `patience`, which
-widens the forecasts of a search that stagnates, is on in both arms: "uncalibrated" is without recalibration, not the plain model. Expected
-improvement is calibrated by default, and both arms are of one version of the code; the others are calibrated in location and scale, as their
-default was when they were run, by a version that is not known. Where calibration sees no evidence, both searches are the same. The sign test
+widens the forecasts of a search that stagnates, is on in both arms: "uncalibrated" is without recalibration, not the plain model. Each
+acquisition is calibrated as it is by default, in scale; then two in location and scale (`GaussianRecalibrator`), which
+was the default once. Where calibration sees no evidence, both searches are the same. The sign test
 counts searches that differ. Calibration error and CRPS of what was forecast of the points that the calibrated search evaluated, by the model alone and as
 shown to people (before there was a prior of chosen points; [with it](shown-intervals.md)): pairs of the same forecasts. CRPS: mean of the
 ratio's logarithm over searches, and its median."""
