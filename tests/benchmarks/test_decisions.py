@@ -20,9 +20,13 @@ from benchmarks.peers.suite import HELD_OUT
 from calibrant import CalibratedSampler, review
 from calibrant import outlook as calibrant_outlook
 from calibrant.decisions.beating import TABLE
-from calibrant.decisions.gains import STOP_BELOW, TERMS, exceedance
+from calibrant.decisions.gains import FAR, STOP_BELOW, TERMS, exceedance
 from calibrant.decisions.outlook import LATELY
 from calibrant.decisions.progress import FEATURES, Progress, progress
+
+
+def test_the_fit_has_no_part_in_the_tail_that_is_set_by_hand():
+    assert learning.GAINS.max() <= FAR
 
 
 def test_a_law_of_the_right_form_is_found_again():

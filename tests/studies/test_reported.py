@@ -2,6 +2,7 @@
 
 import math
 import sys
+import threading
 import time
 
 import pytest
@@ -53,8 +54,8 @@ def test_what_is_no_number_is_said_once(caplog):
     assert caplog.text.count("is no number") == 1
 
 
-def test_lines_of_two_streams_do_not_mix_and_the_first_to_report_is_read():
-    reported = Reported(r"loss (\S+)")
+def test_lines_of_two_streams_do_not_mix():
+    reported = Reported(r"loss (\S+)", source=1)
     printed, complaints = reported.stream(), reported.stream()
     printed(b"lo")
     complaints(b"warning\nloss 1\nlos")
@@ -67,13 +68,71 @@ def test_lines_of_two_streams_do_not_mix_and_the_first_to_report_is_read():
     assert reported.take() == [3.0]
 
 
-def test_reports_are_read_from_standard_error_too():
-    said = "import logging, sys\nlogging.basicConfig(level=20)\n"
-    epochs = "for e in range(5):\n logging.info('loss %s', 1 / (e + 1))\nprint(0.5)"
-    command = Command([sys.executable, "-c", said + epochs], report_regex=r"loss ([.\d]+)")
-    watcher = Watcher()
-    assert command.reading({}, 0, watcher).value == 0.5
+def test_the_second_stream_waits_for_the_end_of_the_first():
+    reported = Reported(r"loss (\S+)")
+    printed, complaints = reported.stream(), reported.stream()
+    complaints(b"loss 1\nloss 2\n")
+    assert reported.take() == []
+    printed(b"loss 9\n")
+    complaints(b"loss 3\n")
+    assert reported.take() == [9.0]
+    reported.end()
+    assert (reported.take(), reported.source) == ([], 0)
+
+
+def test_the_second_stream_is_read_if_the_first_has_nothing():
+    reported = Reported(r"loss (\S+)")
+    printed, complaints = reported.stream(), reported.stream()
+    printed(b"hi\n")
+    complaints(b"loss 1")
+    assert reported.take() == []
+    reported.end()
+    assert (reported.take(), reported.source) == ([1.0], 1)
+
+
+def test_logged_reports_are_read_and_from_the_second_trial_on_at_once():
+    said = "import logging, sys, time\nlogging.basicConfig(level=20)\n"
+    epochs = "for e in range(5):\n logging.info('loss %s', 1 / (e + 1))\n time.sleep({nap})\n"
+    program = [sys.executable, "-c", said + epochs + "print(0.5)"]
+    command, watcher = Command(program, report_regex=r"loss ([.\d]+)"), Watcher()
+    assert command.reading({"nap": 0.0}, 0, watcher).value == 0.5
     assert watcher.seen == pytest.approx([1 / (e + 1) for e in range(5)])
+    with pytest.raises(GivenUp):
+        command.reading({"nap": 0.5}, 1, Watcher(most=2))
+
+
+@pytest.mark.parametrize(
+    "stray",
+    ["warning: loss nan seen", "deprecated: loss 1.24", "3/10 loss 903\\r4/10 loss 904"],
+)
+def test_what_a_progress_bar_or_a_warning_says_is_no_report(stray):
+    printed = "for e in range(3):\n print('loss', e)\n"
+    program = f"import sys\nsys.stderr.write('{stray}\\n')\n{printed}"
+    command = Command([sys.executable, "-c", program], report_regex=r"loss (\S+)")
+    for trial in range(2):
+        watcher = Watcher()
+        command.reading({}, trial, watcher)
+        assert watcher.seen == [0.0, 1.0, 2.0]
+
+
+def test_a_program_that_fails_does_not_tell_where_reports_are():
+    program = "import sys\nif {fails}:\n sys.exit('loss 7')\nprint('loss 1')"
+    command, watcher = (
+        Command([sys.executable, "-c", program], report_regex=r"loss (\S+)"),
+        Watcher(),
+    )
+    with pytest.raises(CommandFailed):
+        command.reading({"fails": 1}, 0, Watcher())
+    command.reading({"fails": 0}, 1, watcher)
+    assert watcher.seen == [1.0]
+
+
+def test_nothing_is_left_open_where_a_log_cannot_be_written(tmp_path):
+    (tmp_path / "trial-0.err").mkdir()
+    before = threading.active_count()
+    with pytest.raises(IsADirectoryError):
+        Command([sys.executable, "-c", "print(1)"], logs=tmp_path).reading({}, 0)
+    assert threading.active_count() == before
 
 
 def test_a_hopeless_program_is_killed():

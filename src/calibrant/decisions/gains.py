@@ -6,15 +6,16 @@
     logit P(it is more than g)        = size + widening · log k − fine · log(g/0.1)
                                                             − coarse · log(1 + g/0.1)
 
-with g in the unit of :mod:`~calibrant.decisions.progress`. Beyond three units, where there was too
-little to learn from, the probability also falls with the root of g. Whether anything is gained is
-a question of its own: a search that refines its best point gains a little almost surely, one among
-a few settings either something or nothing. The six terms depend on the features of a search. Four
-are positive, so that more trials never gain less and a larger gain is never more likely. There is
-a table for searches by calibrant and one for those by other samplers, which go on differently where
-they look the same. The numbers were learned from searches on the tasks of a benchmark, by calibrant
-and sixteen other systems: ``benchmarks/decisions/learning.py`` fits them, and
-``benchmarks/decisions/README.md`` judges them on tasks that had no part in it.
+with g in the unit of :mod:`~calibrant.decisions.progress`. The fit goes to gains of one unit.
+Beyond three it stated too much, so that the probability also falls with the root of g there.
+Whether anything is gained is a question of its own: a search that refines its best point gains a
+little almost surely, one among a few settings either something or nothing. The six terms depend on
+the features of a search. Four are positive, so that more trials never gain less and a larger gain
+is never more likely. There is a table for searches by calibrant and one for those by other
+samplers, which go on differently where they look the same. The numbers were learned from searches
+on the tasks of a benchmark, by calibrant and sixteen other systems:
+``benchmarks/decisions/learning.py`` fits them, and ``benchmarks/decisions/README.md`` judges them
+on tasks that had no part in it.
 
 Draws of the minimum from a Gaussian process were tried in their place and beside them. Alone they
 are less true; beside the features below they add little, and take a fit of the model at each look.
@@ -32,7 +33,7 @@ from calibrant.decisions.progress import Progress
 
 _WIDEST = 3.0  # standardised features are clipped: beyond, nothing was learned
 GAIN_SIZE = 0.1  # units: much smaller gains are told apart by the fine term alone
-_FAR = 3.0  # units: gains so large were too rare to learn from
+FAR = 3.0  # units: of larger gains the fit, which goes to one unit, states too much
 TERMS = 6
 
 # By whether calibrant chose the points. Of each feature: mean and std where it was learned; its
@@ -172,8 +173,8 @@ def exceedance(
     log_k, (log_fine, log_coarse) = log_trials(trials)[:, None], log_sizes(gains)
     log_any = log_expit(raw[0] + growth * log_k)
     log_more = log_expit(raw[2] + widening * log_k - fine * log_fine - coarse * log_coarse)
-    # Where the form alone said 60 to 100 % of a gain of 30 units, a fifth came; this says a quarter.
-    log_far = -0.5 * np.log(np.maximum(np.asarray(gains, dtype=float) / _FAR, 1.0))
+    # Where the fit alone says 60 to 100 % of a gain of 30 units, a fifth came; this says a quarter.
+    log_far = -0.5 * np.log(np.maximum(np.asarray(gains, dtype=float) / FAR, 1.0))
     return np.asarray(np.exp(log_any + log_more + log_far))
 
 

@@ -11,6 +11,7 @@ import selectors
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 
@@ -38,14 +39,18 @@ class Tail:
     ) -> None:
         self.cut = False  # whether there was more than is kept
         self._limit, self._kept = limit, bytearray()
-        self._exit, self.entrance = os.pipe()
-        self._log = log.open("wb", buffering=0) if log is not None else None
+        self._exit, self.entrance = -1, -1
+        self._log_path = log
+        self._log: FileIO | None = None
         self._listener = listener
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
-        self._thread.start()
 
     def __enter__(self) -> Tail:
+        if self._log_path is not None:  # first: where it fails, nothing else is open
+            self._log = self._log_path.open("wb", buffering=0)
+        self._exit, self.entrance = os.pipe()
+        self._thread.start()
         return self
 
     def __exit__(

@@ -71,8 +71,8 @@ class Command:
             a result such as ``0.83 ± 0.02`` has one.
         cost_field: the field of the JSON that says what the evaluation has cost.
         report_regex: reports on the way are what this regular expression matches in a line of the
-            output, or the group in it: 'val_loss (\\S+)'. Of standard output and standard error it
-            is read in the one that it matches first.
+            output, or the group in it: 'val_loss (\\S+)'. It is standard error that is read if
+            standard output matches nowhere in the first trial that reports anything.
     """
 
     arguments: Sequence[str]
@@ -86,6 +86,7 @@ class Command:
     cost_field: str | None = None
     report_regex: str | None = None
     first_reading: Reading | None = field(default=None, init=False, repr=False)
+    _source: int | None = field(default=None, init=False, repr=False)  # of reports: see Reported
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set, init=False, repr=False)
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
     _watchdog: Watchdog = field(default_factory=Watchdog, init=False, repr=False, compare=False)
@@ -243,7 +244,9 @@ class Command:
         if self.stopped:
             raise CommandFailed("stopped")
         watched = watcher is not None and self.report_regex is not None
-        reported = Reported(self.report_regex) if watched and self.report_regex else None
+        reported = (
+            Reported(self.report_regex, self._source) if watched and self.report_regex else None
+        )
         printed, complaints = self._tails(trial, reported)
         with printed, complaints:
             self._watchdog.start()
@@ -267,6 +270,8 @@ class Command:
             text, said = plain(printed.end()), plain(complaints.end())
             if watcher is not None and reported is not None:
                 reported.end()
+                if process.returncode == 0 and self._source is None:
+                    self._source = reported.source
                 for value in reported.take():  # of a trial that has finished, all is known
                     watcher.report(value)
         if process.returncode != 0:

@@ -23,49 +23,59 @@ class GivenUp(Exception):
 class Reported:
     """Finds numbers in output as it comes, on any thread; they are taken on another one.
 
-    A program has two streams of output, and some print a line to both: the one in which the first
-    number is found is the one that is read.
+    A program has two streams of output. Reports are in the first; only if it ends without any are
+    they those of the second. Progress bars and warnings, which go to the second, would else be
+    mixed with them.
 
     Args:
         regex: a regular expression with at most one group, which says where the number is. It is
             searched in each line that has ended.
+        source: which stream has the reports, where earlier trials have told: 0 or 1.
     """
 
-    def __init__(self, regex: str) -> None:
+    def __init__(self, regex: str, source: int | None = None) -> None:
         self._regex = re.compile(regex)
-        self._found: list[float] = []
+        self.source = source
+        self._found: list[list[float]] = []  # by stream
         self._streams: list[Callable[[bytes], None]] = []
-        self._read: Callable[[bytes], None] | None = None  # the stream with the numbers
         self._lock = threading.Lock()
         self._complained = False
 
     def stream(self) -> Callable[[bytes], None]:
-        """Return what is to be called with all of a stream, piece by piece."""
-        rest = b""
+        """Return what is to be called with all of the next stream, piece by piece."""
+        rest, found, own = b"", list[float](), len(self._found)
 
         def search(read: bytes) -> None:
             nonlocal rest
+            if self.source not in (None, own):
+                return
             *lines, rest = _END.split(rest + read)
             rest = rest[-_LONGEST:]
             for line in lines:
                 for match in self._regex.finditer(plain(line)):
-                    self._keep((match[1] if self._regex.groups else match[0]) or "", search)
+                    self._keep((match[1] if self._regex.groups else match[0]) or "", found)
 
+        self._found.append(found)
         self._streams.append(search)
         return search
 
     def end(self) -> None:
-        """Search what is left of each stream: the last line may have no end."""
+        """Search the last line of each stream, which may have no end, and tell the source."""
         for search in self._streams:
             search(b"\n")
+        if self.source is None:
+            self.source = next((i for i, found in enumerate(self._found) if found), None)
 
     def take(self) -> list[float]:
         """Return the numbers found since the last time, in order."""
         with self._lock:
-            found, self._found = self._found, []
-        return found
+            found = self._found[self.source or 0]
+            taken, found[:] = found[:], []
+        if taken:
+            self.source = self.source or 0
+        return taken
 
-    def _keep(self, text: str, stream: Callable[[bytes], None]) -> None:
+    def _keep(self, text: str, found: list[float]) -> None:
         try:
             value = float(text.strip().replace("\N{MINUS SIGN}", "-"))
         except ValueError:
@@ -79,6 +89,4 @@ class Reported:
                 )
             return
         with self._lock:
-            self._read = self._read or stream
-            if self._read is stream:
-                self._found.append(value)
+            found.append(value)
