@@ -3,7 +3,8 @@
 A run that is stopped while it writes leaves a last line without its end. That line counts as not
 written: it is not read, and the next result takes its place.
 
-A file that has grown large can be packed, which takes a fifth of the room:
+A file that has grown large can be packed, while nothing writes to it; it takes a quarter of the
+room or less:
 
     python -m benchmarks.kit.lines benchmarks/paper/results/*.jsonl
 
@@ -25,31 +26,30 @@ Record = dict[str, Any]
 
 def read_lines(path: Path) -> Iterator[Record]:
     """Yield the result that each whole line holds; none where there is no file."""
-    for number, line in whole_lines(path):
+    for place, line in whole_lines(path):
         try:
             yield json.loads(line)
         except ValueError as error:
-            raise ValueError(
-                f"Line {number} of {path} is not JSON ({error}); remove it to go on."
-            ) from error
+            raise ValueError(f"{place} is not JSON ({error}); remove it to go on.") from error
 
 
-def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the number and the text of each line that was written to its end and is not empty.
+def whole_lines(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield where each line is and its text, if it was written to its end and is not empty.
 
-    Those that are packed come first, and their numbers count.
+    Those that are packed come first.
     """
-    number = 0
     for part, opened in ((packed(path), lzma.open), (path, open)):
         if not part.exists():
             continue
         with opened(part, "rb") as file:
-            for line in file:
-                number += 1
-                if not line.endswith(b"\n"):
-                    _check_is_ours(path, line)
-                elif line.strip():
-                    yield number, line
+            try:
+                for number, line in enumerate(file, 1):
+                    if not line.endswith(b"\n"):
+                        _check_is_ours(part, line)
+                    elif line.strip():
+                        yield f"Line {number} of {part}", line
+            except (EOFError, lzma.LZMAError) as error:
+                raise ValueError(f"{part} is damaged ({error}); take it from git.") from error
 
 
 def append(path: Path, record: Record) -> None:
@@ -72,7 +72,9 @@ def packed(path: Path) -> Path:
 
 
 def pack(path: Path) -> None:
-    """Pack the lines of a file, after those of it that are packed."""
+    """Pack the lines of a file, after those of it that are packed. Nothing may write to it."""
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is not there: nothing to pack.")
     lines = b"".join(line for _, line in whole_lines(path))
     _replace(packed(path), lzma.compress(lines))
     path.unlink(missing_ok=True)

@@ -205,7 +205,7 @@ def _results(path: Path) -> dict[Setting, float]:
     """Return what a file of results holds."""
     allowed = set(settings())
     known: dict[Setting, float] = {}
-    for number, line in whole_lines(path):
+    for place, line in whole_lines(path):
         try:
             row = json.loads(line)
             setting = (row["minibatch"], row["kappa"], row["tau0"])
@@ -214,8 +214,8 @@ def _results(path: Path) -> dict[Setting, float]:
             known[setting] = float(row["perplexity"])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"{path}, line {number}: a line must be a result of evaluate_grid, but got "
-                f"{line[:80]!r}; take another file, or take the line out."
+                f"{place} must be a result of evaluate_grid, but is {line[:80]!r}; take another "
+                "file, or take the line out."
             ) from error
     return known
 

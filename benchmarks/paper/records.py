@@ -71,11 +71,11 @@ class Records:
 
     def _read(self) -> Iterator[tuple[Repetition, Record]]:
         for path in files(self.folder):
-            for number, line in whole_lines(path):
+            for place, line in whole_lines(path):
                 try:
                     record = json.loads(line)
                     yield repetition_of(record), record
                 except (ValueError, TypeError, KeyError) as error:
                     raise ValueError(
-                        f"Line {number} of {path} is not a search ({error}); remove it to go on."
+                        f"{place} is not a search ({error}); remove it to go on."
                     ) from error

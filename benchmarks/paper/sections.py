@@ -14,6 +14,7 @@ from benchmarks.kit.statistics import estimate, sign_test
 from benchmarks.kit.words import interval, number, p_value
 from benchmarks.paper import charts, metrics
 from benchmarks.paper.beyond import write_theorem, write_where
+from benchmarks.paper.data import IMAGES
 from benchmarks.paper.experiments import (
     ALL,
     CALIBRATED,
@@ -63,7 +64,10 @@ def costs(records: Records) -> Section:
     """
     head = ("experiment", "searches", "repetitions", "planned", "seconds a search", "core-minutes")
     rows, short = [], []
-    commits = Counter(str(records.of(one.setup)[one.seed]["commit"]) for one in records)
+    commits: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}  # by: of networks
+    for one in records:
+        commit = str(records.of(one.setup)[one.seed]["commit"])
+        commits[one.setup.task in IMAGES][commit] += 1
     for name, experiment in EXPERIMENTS.items():
         setups = {setup for block in experiment.blocks for setup in block.rows.values()}
         found = [known for setup in setups if (known := records.of(setup))]
@@ -71,18 +75,21 @@ def costs(records: Records) -> Section:
             continue
         counts = sorted({len(known) for known in found})
         seconds = np.array([r["seconds"] for known in found for r in known.values()])
-        goal = next((many for limit, many in _GOALS if seconds.mean() < limit), 0)
-        short += [f"{name} ({counts[0]} of {goal})"] if counts[0] < goal else []
+        if counts[0] < experiment.repetitions:
+            short.append(f"{name} ({counts[0]} of {experiment.repetitions})")
         few = "" if counts[0] == counts[-1] else f"{counts[0]} to "
         cells = (str(seconds.size), f"{few}{counts[-1]}", str(experiment.repetitions))
         rows.append((name, *cells, number(seconds.mean(), 2), number(seconds.sum() / 60.0, 1)))
-    made = ", ".join(f"{name} ({count:,})" for name, count in sorted(commits.items()))
-    text = f"Every search carries the commit of the code that made it: {made}. {_NETWORKS}"
+    others, networks = (
+        ", ".join(f"{name} ({count:,})" for name, count in sorted(counted.items()))
+        for counted in commits.values()
+    )
+    text = f"Every search carries the commit of the code that made it: {others}"
+    if networks:
+        text += f"; of the networks, which take hours of a GPU, {networks}"
+    text += f". {_RAW}"
     if short:
-        text += (
-            " Wanted are 100 repetitions where a search takes under 2 s, and 50 where it takes "
-            f"under 10 s; fewer have: {', '.join(short)}."
-        )
+        text += f" Fewer repetitions than planned have: {', '.join(short)}."
     shown = {row[0] for row in rows}
     if absent := [name for name in ALL if name not in shown]:
         text += (
@@ -92,12 +99,7 @@ def costs(records: Records) -> Section:
     return Section(COSTS, "What was run", text, [Table(head, rows)])
 
 
-_GOALS = ((2.0, 100), (10.0, 50))  # seconds of a search, repetitions
-
-_NETWORKS = (
-    "Two are of the networks, which take hours of a GPU; all else was run with one version of the "
-    "code. Raw results, one JSON line a search, packed (`xzcat` prints them): [results](results)."
-)
+_RAW = "Raw results, one JSON line a search, packed (`xzcat` prints them): [results](results)."
 
 
 def _runs(records: Records, experiment: Experiment, needed: Sequence[str]) -> dict[str, Runs]:

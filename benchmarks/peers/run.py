@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.kit.lines import append, read_lines
+from benchmarks.kit.lines import append, files, read_lines
 from benchmarks.kit.running import ONE_THREAD, commit, run_missing
 from benchmarks.peers.rivals import RIVALS, Rival, Run, plan
 from benchmarks.peers.suite import TASKS
@@ -146,7 +146,7 @@ def keep(result: dict[str, Any]) -> None:
 
 def load() -> Iterator[dict[str, Any]]:
     """Yield all results."""
-    for path in sorted(RESULTS.glob("*.jsonl")):
+    for path in files(RESULTS):
         yield from read_lines(path)
 
 

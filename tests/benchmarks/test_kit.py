@@ -30,7 +30,8 @@ def test_packed_lines_are_read_before_new_ones_and_packed_with_them(tmp_path):
     append(path, {"a": 3})
     assert files(tmp_path) == [path]
     assert list(read_lines(path)) == [{"a": value} for value in range(4)]
-    assert [number for number, _ in whole_lines(path)] == [1, 2, 3, 4]
+    places = [place for place, _ in whole_lines(path)]
+    assert places[2:] == [f"Line 3 of {packed(path)}", f"Line 1 of {path}"]
     with path.open("a") as file:
         file.write('{"a": 4')
     pack(path)
@@ -40,12 +41,17 @@ def test_packed_lines_are_read_before_new_ones_and_packed_with_them(tmp_path):
     assert not packed(path).exists()
 
 
-def test_many_alike_lines_take_a_fraction_of_the_room_when_packed(tmp_path):
+def test_what_cannot_be_packed_or_read_is_named(tmp_path):
     path = tmp_path / "x.jsonl"
-    path.write_text('{"settings":{"model":"rbf","steps":25}}\n' * 1000)
-    size = path.stat().st_size
+    with pytest.raises(FileNotFoundError, match=r"x\.jsonl is not there"):
+        pack(path)
+    for value in range(1000):
+        append(path, {"value": value**2})
     pack(path)
-    assert packed(path).stat().st_size < size / 20
+    whole = packed(path).read_bytes()
+    packed(path).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"x\.jsonl\.xz is damaged"):
+        list(read_lines(path))
 
 
 def test_a_line_that_was_cut_off_is_dropped_and_written_again(tmp_path):
@@ -83,7 +89,10 @@ def test_without_a_file_there_are_no_lines_and_its_folder_is_made(tmp_path):
 def test_empty_lines_do_not_matter_and_are_counted(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text('{"a":1}\n\n{"a":2}\n')
-    assert list(whole_lines(path)) == [(1, b'{"a":1}\n'), (3, b'{"a":2}\n')]
+    assert list(whole_lines(path)) == [
+        (f"Line 1 of {path}", b'{"a":1}\n'),
+        (f"Line 3 of {path}", b'{"a":2}\n'),
+    ]
 
 
 def test_a_whole_line_that_is_no_json_is_named(tmp_path):

@@ -200,7 +200,7 @@ def test_what_was_run_is_on_the_page(small, tmp_path):
     assert row[:4] == ("benchmarks", "2", "1", "2")
     (stored,) = records.of(TINY).values()
     assert f"{stored['commit']} (2)" in section.text
-    assert "benchmarks (1 of 100)" in section.text  # repetitions that a quick search should have
+    assert "Fewer repetitions than planned have: benchmarks (1 of 2)." in section.text
     page = markdown([section])
     assert "## costs: What was run" in page
     assert "| costs" not in page  # it has no verdict
