@@ -14,14 +14,15 @@ from benchmarks.kinds.kinds import AT_A_TIME, FIRST, KINDS, SPREAD, Kind
 from benchmarks.kinds.run import RESULTS, path
 from benchmarks.kit.lines import Record, read_lines
 from benchmarks.kit.statistics import estimate_over_tasks, holm, paired_p
-from benchmarks.kit.words import interval, markdown_table, p_value, signed
+from benchmarks.kit.words import interval, markdown_table, p_equation, p_value, signed
 from benchmarks.peers.adapters.worker import from_unit
 from benchmarks.peers.tasks import Task
 from calibrant.core.words import percent
 
 OURS = "calibrant"
-CLOSEST = 1e-10  # of the range of values: stored results hold nine digits
-FEWEST = 3  # repetitions of each task that a line needs
+CLOSEST = 1e-10  # of the range of values in the box: stored results hold nine digits
+FEWEST = 3  # searches of each task that a line needs
+TENTH = 10  # those that a worst tenth needs, and a verdict
 GOAL = 0.8  # of the best rival's mean regret
 SPENT, UNITS = 48, 3  # evaluations beyond the first; evaluations' times
 SHOWN = ("calibrant", "optuna-gp", "optuna-tpe", "random")
@@ -76,7 +77,7 @@ def table(kind: Kind, found: Regrets, seconds: dict[str, float], tasks: Mapping[
         if min(map(len, every)) < FEWEST:
             continue
         values = [np.array(list(by_seed.values())) for by_seed in every]
-        pairs = [_paired(found[OURS][task], found[system][task]) for task in tasks]
+        pairs = [np.subtract(*_pairs(found, system, task)) for task in tasks]
         cells = [
             f"**{system}**" if system == OURS else system,
             str(sum(map(len, every))),
@@ -95,60 +96,62 @@ def table(kind: Kind, found: Regrets, seconds: dict[str, float], tasks: Mapping[
     return markdown_table((*head, "calibrant less it (95 %)", "p, Holm"), lines)
 
 
-def _paired(ours: dict[int, float], theirs: dict[int, float]) -> np.ndarray:
-    return np.array([ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())])
-
-
 class Standing(NamedTuple):
-    """How calibrant stands against the rival with the lowest mean regret on held-out tasks."""
+    """How calibrant stands on held-out tasks, against each rival on the searches that both have."""
 
-    rival: str
+    rival: str  # whose mean regret is the lowest beside calibrant's
     ratio: float  # of mean regrets
     p: float  # of paired searches
-    worst: float  # tenth, calibrant's
-    least: float  # the lowest worst tenth of any rival
-    steadiest: str  # the rival that has it
+    steadiest: str  # the rival whose worst tenth is the lowest beside calibrant's
+    worst: tuple[float, float]  # tenth: calibrant's, that rival's
+    missing: tuple[str, ...]  # rivals that have too few searches to tell
 
     @property
-    def reached(self) -> bool:
-        """Whether the goal is: significantly ahead, by a fifth, and no worse at the worst."""
-        return self.p < 0.01 and self.ratio <= GOAL and self.worst <= self.least
+    def goal(self) -> str:
+        """Whether calibrant is significantly ahead, by a fifth, and no worse at the worst."""
+        if self.p >= 0.01 or self.ratio > GOAL or self.worst[0] > self.worst[1]:
+            return "missed"
+        return f"open: {', '.join(self.missing)}" if self.missing else "reached"
 
 
 def standing(kind: Kind, found: Regrets) -> Standing | None:
     """Return how calibrant stands, or None where too little has been run."""
-    tasks = list(kind.held_out)
-    if not tasks:
+    rivals = [system for system in kind.systems if not system.startswith(OURS)]
+    pairs = {rival: [_pairs(found, rival, task) for task in kind.held_out] for rival in rivals}
+    searches = {rival: min((len(one[0]) for one in pairs[rival]), default=0) for rival in rivals}
+    told = [rival for rival in rivals if searches[rival] >= TENTH]
+    if not told:
         return None
-    values = {
-        system: [np.array(list(found[system][task].values())) for task in tasks]
-        for system in kind.systems
-        if min(len(found[system][task]) for task in tasks) >= FEWEST
-    }
-    means = {system: float(np.mean([v.mean() for v in some])) for system, some in values.items()}
-    worst = {s: float(np.mean([worst_tenth(v) for v in some])) for s, some in values.items()}
-    rivals = [system for system in values if not system.startswith(OURS)]
-    if OURS not in values or not rivals:
-        return None
-    best, steadiest = min(rivals, key=lambda s: means[s]), min(rivals, key=lambda s: worst[s])
-    pairs = [_paired(found[OURS][task], found[best][task]) for task in tasks]
+    means, worst = (
+        {rival: np.mean([[of(v) for v in one] for one in pairs[rival]], axis=0) for rival in told}
+        for of in (np.mean, worst_tenth)
+    )
+    best, steadiest = (
+        max(told, key=lambda rival: side[rival][0] / max(side[rival][1], 1e-12))
+        for side in (means, worst)
+    )
     return Standing(
         best,
-        means[OURS] / means[best],
-        paired_p(np.concatenate(pairs)),
-        worst[OURS],
-        worst[steadiest],
+        float(means[best][0] / means[best][1]),
+        paired_p(np.concatenate([ours - theirs for ours, theirs in pairs[best]])),
         steadiest,
+        (float(worst[steadiest][0]), float(worst[steadiest][1])),
+        tuple(rival for rival in rivals if rival not in told),
     )
+
+
+def _pairs(found: Regrets, rival: str, task: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return calibrant's regrets and a rival's of those searches of a task that both have."""
+    ours, theirs = found[OURS][task], found[rival][task]
+    seeds = sorted(ours.keys() & theirs.keys())
+    return np.array([ours[seed] for seed in seeds]), np.array([theirs[seed] for seed in seeds])
 
 
 def verdict(kind: Kind, found: Regrets) -> str:
     """Say whether calibrant is first on held-out tasks, and if not, who is and by how much."""
     now = standing(kind, found)
     if now is None:
-        return (
-            f"No line has {FEWEST} repetitions of each task yet: nothing is said of who is first."
-        )
+        return f"No rival has {TENTH} searches of each task yet: nothing is said of who is first."
     rivals = [
         system
         for system in kind.systems
@@ -161,9 +164,13 @@ def verdict(kind: Kind, found: Regrets) -> str:
         for ours, least, best_rival in [_on(task, found, rivals)]
         if ours > least
     ]
+    if now.p >= 0.05:
+        place = "no one is shown to be first"
+    else:
+        place = f"calibrant is {'first' if now.ratio < 1.0 else 'not first'}"
     return (
-        f"On held-out tasks calibrant is {'first' if now.ratio < 1.0 else 'not first'}: its mean "
-        f"regret is {now.ratio:.2f} of that of the best rival, {now.rival} (goal: at most {GOAL}). "
+        f"On held-out tasks {place}: calibrant's mean regret is {now.ratio:.2f} of that of the best "
+        f"rival, {now.rival} ({p_equation(now.p)}; goal: at most {GOAL}). "
         f"Behind the best rival of the task on: {', '.join(behind) or 'none'}."
     )
 
@@ -175,11 +182,10 @@ def overview(names: Iterable[str]) -> str:
         kind, _ = run_part(KINDS[name], name)
         now = standing(kind, regrets(name)[0])
         if now is not None:
-            worst = f"{now.worst:.2f} ({now.steadiest} {now.least:.2f})"
-            reached = "reached" if now.reached else "missed"
-            cells = [name, now.rival, f"{now.ratio:.2f}", p_value(now.p), worst, reached]
-            rows.append(cells)
-    head = ("kind", "best rival", "mean regret, of its", "p", "worst tenth (least of a rival)")
+            ours, theirs = now.worst
+            worst = f"{ours:.2f} ({now.steadiest} {theirs:.2f})"
+            rows.append([name, now.rival, f"{now.ratio:.2f}", p_value(now.p), worst, now.goal])
+    head = ("kind", "best rival", "mean regret / its", "p", "worst tenth (lowest of a rival)")
     return markdown_table((*head, "goal"), rows)
 
 
@@ -285,20 +291,22 @@ def left(kind_name: str, count: int) -> dict[str, dict[str, dict[int, float]]]:
 
 def digits(kind: Kind, name: str) -> str:
     """Return how close to the minimum searches come: the middle one, and the share that arrives."""
-    spreads = {task: spread(one) for task, one in kind.tasks.items()}
-    found: dict[str, dict[str, list[float]]] = {
+    above: dict[str, dict[str, list[float]]] = {
         s: {t: [] for t in kind.tasks} for s in kind.systems
     }
     for row in read_lines(path(name)):
         if row["task"] in kind.tasks:
             left = row["values"][-1] - kind.tasks[row["task"]].minimum
-            share = max(left / spreads[row["task"]], CLOSEST)
-            found[row["system"]][row["task"]].append(float(np.log10(share)))
-    systems = [s for s in kind.systems if all(found[s].values())]
+            above[row["system"]][row["task"]].append(left)
+    systems = [s for s in kind.systems if all(above[s].values())]
     rows = []
-    for task in kind.tasks:
-        logs = [np.array(found[system][task]) for system in systems]
-        cells = [f"{np.median(one):.1f} ({percent(float(np.mean(one <= -6.0)))})" for one in logs]
+    for task, one in kind.tasks.items():
+        extent, cells = spread(one), []
+        for system in systems:
+            middle = max(float(np.median(above[system][task])), CLOSEST * extent)
+            arrived = float(np.mean(np.array(above[system][task]) <= 1e-6 * extent))
+            share = np.log10(middle / np.mean(above["random"][task]))
+            cells.append(f"{share:.1f} ({percent(arrived)})")
         rows.append([task, *cells])
     return markdown_table(("task", *systems), rows)
 
@@ -342,7 +350,7 @@ def cost() -> str:
 
 def main() -> None:
     own = [name for name in KINDS if not name.endswith("at a time")]  # those are lines of one table
-    parts = [HEAD, SHORT, overview(name for name in own if path(name).exists())]
+    parts = [HEAD, SHORT, overview(own)]
     for name in own:
         parts += section(name)
     parts.append(refinement())
@@ -353,19 +361,21 @@ HEAD = """\
 # Kinds of problems
 
 One exact objective, evaluated one at a time, is [benchmarks/peers](../peers/README.md). Here are noise, workers, many
-dimensions, long searches and mixed spaces, beside Optuna's own samplers, Ax and SMAC with their default settings (the five first points, the same for all, in place of their
-own start). HEBO and BoTorch need minutes a search of these lengths, and no table waits for them; so do Ax and GPSampler in the longer ones. `make kinds` runs what is missing and rewrites this page; raw results, one JSON line a search: [results](results).
+dimensions, long searches and mixed spaces, beside Optuna's own samplers, Ax and SMAC with their default settings, from the
+same five first points. Systems that take about a minute a search, or more, are left out: HEBO and BoTorch everywhere, Ax and
+GPSampler where searches are long or have many dimensions. `make kinds` runs what is missing and rewrites this page; raw
+results, one JSON line a search: [results](results).
 
 Regret is 0 at the minimum and 1 at what random search leaves on average, with the same budget. *Worst tenth*: the mean over
 tasks of the mean regret of each task's worst tenth of searches. Differences are paired by task and first points; intervals by
-bootstrap over repetitions, p by Wilcoxon's test with Holm's correction. Learning tasks had a part in choosing how calibrant
-deals with noise, and are there to choose how it deals with many dimensions, long searches and mixed spaces: so far nothing is
-chosen for these. Held-out ones had no part. Where nobody knows the minimum, it is the lowest
-value that any search has found."""
+bootstrap over repetitions, p by Wilcoxon's test over paired searches, with Holm's correction in the tables of systems. On
+learning tasks something of calibrant was chosen, or could have been: how it deals with noise, and how long searches refine.
+Held-out tasks had no part in any choice. Where nobody knows the minimum, it is the lowest value that any search has found."""
 
 SHORT = (
-    "**In short**, on held-out tasks, against the rival with the lowest mean regret. The goal: mean "
-    f"regret at most {GOAL} of its, p < 0.01 over runs, and no rival whose worst tenth is lower."
+    "**In short**, on held-out tasks, against the rival with the lowest mean regret, on the searches "
+    f"that both have. The goal: a mean regret of at most {GOAL} of the rival's, p < 0.01, and no "
+    f"rival with a lower worst tenth (of {TENTH} searches a task or more)."
 )
 
 COST = (
@@ -378,14 +388,14 @@ COST = (
 )
 
 AT_ONCE = (
-    f"*More and fewer at a time*, on the same tasks: regret after {FIRST + SPENT} evaluations, "
-    f"which is what they cost, and after {UNITS} units of time, each as long as an evaluation. 1 is "
-    f"what random search leaves after {FIRST + SPENT} evaluations."
+    f"*More and fewer at a time*, on the same tasks: regret after {FIRST + SPENT} evaluations, at "
+    f"equal cost, and after {UNITS} units of time, each as long as an evaluation. 1 is what random "
+    f"search leaves after {FIRST + SPENT} evaluations."
 )
 
 DIGITS = (
-    "*How close*: the middle search's distance from the minimum, as the logarithm to base 10 of its "
-    "share of the range of values in the box, and how many searches come closer than a millionth."
+    "*How close*: the logarithm to base 10 of the middle search's regret, and how many searches come "
+    "closer to the minimum than a millionth of the range of values in the box."
 )
 
 

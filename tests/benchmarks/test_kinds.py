@@ -100,20 +100,42 @@ def test_where_calibrant_stands_against_the_best_and_the_steadiest_rival():
         return {task: dict(enumerate(values)) for task in tasks}
 
     found = {
-        "calibrant": regrets([0.1, 0.1, 0.1, 0.5]),
-        "optuna-tpe": regrets([0.2, 0.2, 0.2, 1.0]),  # the lower mean
-        "optuna-cma": regrets([0.6, 0.6, 0.6, 0.6]),  # the lower worst tenth
+        "calibrant": regrets([0.1] * 10 + [0.5]),
+        "optuna-tpe": regrets([0.2] * 10 + [1.0]),  # the lower mean
+        "optuna-cma": regrets([0.6] * 11),  # the lower worst tenth
     }
     now = tables.standing(kind, found)
     assert (now.rival, now.steadiest) == ("optuna-tpe", "optuna-cma")
     assert now.ratio == pytest.approx(0.5)
-    assert (now.worst, now.least) == (0.5, 0.6)
-    assert now.reached
-    assert not now._replace(p=0.02).reached
-    assert not now._replace(ratio=0.85).reached
-    assert not now._replace(least=0.4).reached
-    assert "0.50 of that of the best rival, optuna-tpe" in tables.verdict(kind, found)
+    assert now.worst == pytest.approx((0.5, 0.6))
+    assert now.goal == "reached"
+    assert now._replace(p=0.02).goal == "missed"
+    assert now._replace(ratio=0.85).goal == "missed"
+    assert now._replace(worst=(0.5, 0.4)).goal == "missed"
+    said = tables.verdict(kind, found)
+    assert "calibrant is first" in said
+    assert "0.50 of that of the best rival, optuna-tpe (p < 0.001;" in said
     assert tables.standing(kind, {**found, "calibrant": regrets([0.1])}) is None
+
+
+def test_calibrant_stands_by_the_searches_that_both_have():
+    kind = replace(KINDS["long"], systems=("calibrant", "optuna-tpe", "optuna-cma"), learning={})
+
+    def regrets(values):
+        return {task: dict(enumerate(values)) for task in kind.held_out}
+
+    found = {
+        "calibrant": regrets([0.4] * 10 + [9.0]),
+        "optuna-tpe": regrets([0.5] * 10),
+        "optuna-cma": regrets([0.1] * 9),
+    }
+    now = tables.standing(kind, found)
+    assert now.rival == "optuna-tpe"
+    assert now.ratio == pytest.approx(0.8)
+    assert now.worst == pytest.approx((0.4, 0.5))
+    assert now._replace(ratio=0.7).goal == "open: optuna-cma"
+    found |= {"calibrant": regrets([0.5] * 10), "optuna-tpe": regrets([0.75, 0.25] * 5)}
+    assert "no one is shown to be first" in tables.verdict(kind, found)
 
 
 def test_a_rival_of_another_environment_meets_the_same_points(monkeypatch):
@@ -138,6 +160,7 @@ def test_a_rival_of_another_environment_meets_the_same_points(monkeypatch):
 def test_what_is_left_is_read_after_as_many_evaluations_as_are_asked_for():
     name = "4 at a time"
     rows = {(r["system"], r["task"], r["seed"]): r["values"] for r in read_lines(run.path(name))}
+    assert len(rows) > 100
     for count in (0, 12, tables.SPENT):
         found = tables.left(name, count)
         for (system, task, seed), values in rows.items():
