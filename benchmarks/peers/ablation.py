@@ -53,6 +53,7 @@ HEAD = """\
 
 Change of normalised regret after 30 evaluations, changed less unchanged: above zero, the change is a loss. Same tasks, same
 first points. Unchanged is the default as it was when these searches were made: the scale recalibrated by its moments,
-`GaussianRecalibrator(strength=5, limit=2.5)`; the first line is what has changed since."""
+`GaussianRecalibrator(strength=5, limit=2.5)`; the first line is what has changed since, and the first four are searches by
+the code of today."""
 
 COLUMNS = ("changed", "searches", "change of regret", "lower / higher", "p", "change of area")
