@@ -280,9 +280,8 @@ each acquisition learns on nearly all of its tasks, from other first points. Tha
 **held-out tasks** too, on which nothing was chosen; but two of them are other tables of kinds that the suite has, and one tunes
 boosted trees on the data of calibrant's demo.
 
-calibrant's own searches here are of the version of today, but for those of one thing changed at a time, and of expected
-improvement and others calibrated and not: these were run before it drew the best value where it sees noise. Its searches without
-calibration meet the 12 tasks and the held-out ones; what calibration does to a search is [benchmarks/calibrated](../calibrated/README.md).
+calibrant's own searches here are of the version of today, but for most of those of one thing changed at a time: these were run
+before it drew the best value where it sees noise. Its searches without calibration meet the 12 tasks and the held-out ones; what calibration does to a search is [benchmarks/calibrated](../calibrated/README.md).
 
 How often searches of tuning jobs get stuck, and what was tried against it: [stuck searches](stuck.md)."""
 
