@@ -127,7 +127,7 @@ def test_calibrant_stands_by_the_searches_that_both_have():
     found = {
         "calibrant": regrets([0.4] * 10 + [9.0]),
         "optuna-tpe": regrets([0.5] * 10),
-        "optuna-cma": regrets([0.1] * 9),
+        "optuna-cma": regrets([0.1] * 4),
     }
     now = tables.standing(kind, found)
     assert now.rival == "optuna-tpe"
