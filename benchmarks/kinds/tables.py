@@ -212,7 +212,7 @@ def section(name: str) -> list[str]:
         return [f"## {name.capitalize()}", f"{kind.about} Not run yet."]
     found, seconds = regrets(name)
     planned = (
-        f"{kind.trials} evaluations, {kind.running} at a time, {kind.repetitions} repetitions "
+        f"{kind.trials:,} evaluations, {kind.running} at a time, {kind.repetitions} repetitions "
         "planned."
     )
     parts = [f"## {name.capitalize()}", f"{kind.about} {planned}"]
