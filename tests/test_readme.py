@@ -120,6 +120,17 @@ def test_what_calibration_does_to_a_search_is_what_its_page_says():
     assert f"falls from {areas[0]} to {areas[1]}; with the right std it is {areas[2]}" in prose()
 
 
+def test_other_kinds_of_problems_are_as_their_page_says():
+    page = (ROOT / "benchmarks" / "kinds" / "README.md").read_text(encoding="utf-8")
+    of = rows(page.split("\n## ")[0])
+    assert f"{of['long'][1]} of the best rival's regret with 300 evaluations" in prose()
+    assert f"{of['mixed'][1]} in mixed spaces" in prose()
+    assert f"{of['workers'][1]} with eight workers" in prose()
+    assert f"{of['dimensions'][1]} in 50 to 100 dimensions" in prose()
+    rival, ratio, p, *_ = of["noise"]
+    assert f"with noise level with {rival.title()} ({ratio}, p = {float(p):.2f})" in prose()
+
+
 def test_the_intervals_held_as_the_benchmark_says():
     lines = (PEERS / "shown-intervals.md").read_text(encoding="utf-8").splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]

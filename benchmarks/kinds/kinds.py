@@ -1,9 +1,9 @@
 """Kinds of problems beyond one exact objective evaluated one at a time, and who meets on them.
 
 The plan, in core-minutes: noise 50, workers 60, dimensions 30, long searches 30, those of 1,000
-evaluations 40, mixed spaces 110. Ax takes most of noise and mixed spaces, Optuna's GPSampler most of
-workers. Left out are systems that need minutes a search: HEBO and BoTorch everywhere, Ax and
-GPSampler in many dimensions and in long searches, GPSampler with 64 workers.
+evaluations 40, mixed spaces 110. Ax takes most of noise and mixed spaces, Optuna's GPSampler most
+of workers. Left out are systems that need about a minute a search or more: HEBO and BoTorch
+everywhere, Ax and GPSampler in many dimensions and in long searches, GPSampler with 64 workers.
 """
 
 from __future__ import annotations
