@@ -19,10 +19,10 @@ NAMES = {  # in the README: on the benchmark's page
     "Ax": "ax",
     "SMAC, black-box facade": "smac-blackbox",
     "Optuna GPSampler": "optuna-gp",
+    "BoTorch": "botorch",
     "bayes_opt": "bayes_opt",
     "GPyOpt": "gpyopt",
     "HEBO": "hebo",
-    "scikit-optimize": "skopt",
     "Optuna TPE": "optuna-tpe",
 }
 

@@ -275,7 +275,7 @@ these tasks, *over tasks and repetitions* about others like them. A p over runs 
 **What meets what**: systems that need at most 0.2 CPU seconds an ask meet the whole suite 20 times; the others a fixed part
 of it, declared before they were run, 10 times (Vizier, which needs three minutes a run, not at all). 100 evaluations are for that
 part and the strongest systems with 30, some of which need minutes a run and meet it less often (GPyOpt 3 times, Ax, HEBO and
-bayes_opt once); so on the held-out tasks (Ax and bayes_opt 5 times, BoTorch 3, HEBO 2). The suite was also used to choose calibrant's
+bayes_opt once); so on the held-out tasks (BoTorch, Ax and bayes_opt 5 times, HEBO 2). The suite was also used to choose calibrant's
 defaults: kernels on its functions, the level of the model, patience and what each acquisition learns on nearly all of its
 tasks, from other first points. That flatters calibrant, so that there are
 **held-out tasks** too, on which nothing was chosen; but two of them are other tables of kinds that the suite has, and one tunes
