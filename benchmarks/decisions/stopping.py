@@ -290,7 +290,8 @@ def section() -> list[str]:
         f"{'met' if met[0] else 'missed'} ({wrong} of {len(stopped)}, upper end {high:.1%}); a "
         f"third of the trials saved: {'met' if met[1] else 'missed'} ({saved:.0%}).",
         "",
-        f"**{len(short)} searches of 30 trials by 11 systems, held-out tasks, 10 trials ahead**",
+        f"**{len(short)} searches of 30 trials by {len({one.sampler for one in short})} systems, "
+        "held-out tasks, 10 trials ahead**",
         "",
         table(short, 10),
         "",

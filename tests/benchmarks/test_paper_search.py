@@ -404,6 +404,6 @@ def test_all_methods_of_a_repetition_come_together(name):
 
 
 def test_the_number_of_repetitions_is_the_experiments_unless_given():
-    assert {one.seed for one in repetitions("sixhump")} == set(range(50))
+    assert {one.seed for one in repetitions("sixhump")} == set(range(100))
     assert {one.seed for one in repetitions("cifar10")} == set(range(20))
     assert list(repetitions("table1", 0)) == []
