@@ -12,14 +12,13 @@ import numpy as np
 from benchmarks.calibrated import again, controls, tolerance
 from benchmarks.calibrated.methods import METHODS
 from benchmarks.calibrated.run import CONTROLS, PARTS, TOO_SMOOTH, load
-from benchmarks.kit.statistics import estimate, estimate_over_tasks, holm, paired_p
+from benchmarks.kit.statistics import estimate, estimate_over_tasks, holm, paired_p, worst_tenth
 from benchmarks.kit.words import interval, markdown_table, number, p_value, signed
 from benchmarks.peers.regret import scales
 from benchmarks.peers.suite import HELD_OUT, TASKS
 
 PAGE = Path(__file__).parent / "README.md"
 BEATS = 0.01  # p-value at which a rival would become the default
-WORST = 0.1  # of the runs
 GOAL = 30  # repetitions of each control and of each task
 SAME = 0.001  # areas that differ by less are the same
 FEW = 5  # repetitions of a task: with fewer there is no interval, and no worst tenth
@@ -116,7 +115,7 @@ def _summary(method: str, part: str) -> list[str]:
     by_task: dict[str, list[float]] = defaultdict(list)
     for (task, _), area in areas(method, part).items():
         by_task[task].append(area)
-    worst = np.mean([_worst(np.array(values)) for values in by_task.values()])
+    worst = np.mean([worst_tenth(np.array(values)) for values in by_task.values()])
     counts = [len(values) for values in by_task.values()]
     mean = estimate_over_tasks([np.array(values) for values in by_task.values()])
     few = min(counts) < FEW
@@ -125,11 +124,6 @@ def _summary(method: str, part: str) -> list[str]:
         number(mean.mean) if few else interval(mean),
         "" if few else number(float(worst)),
     ]
-
-
-def _worst(values: np.ndarray) -> float:
-    """Return the mean of the worst tenth of the runs, at least one."""
-    return float(np.sort(values)[-max(1, round(WORST * values.size)) :].mean())
 
 
 def losses(part: str) -> str:

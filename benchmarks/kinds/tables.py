@@ -13,7 +13,7 @@ from benchmarks.kinds.cost import PATH as COSTS
 from benchmarks.kinds.kinds import AT_A_TIME, FIRST, KINDS, SPREAD, Kind
 from benchmarks.kinds.run import RESULTS, path
 from benchmarks.kit.lines import Record, read_lines
-from benchmarks.kit.statistics import estimate_over_tasks, holm, paired_p
+from benchmarks.kit.statistics import estimate_over_tasks, holm, paired_p, worst_tenth
 from benchmarks.kit.words import interval, markdown_table, p_equation, p_value, signed
 from benchmarks.peers.adapters.worker import from_unit
 from benchmarks.peers.tasks import Task
@@ -63,10 +63,6 @@ def lowest_values(kind: Kind, rows: list[Record]) -> dict[str, float]:
         if "live" in kind.tasks[row["task"]].groups:
             lowest[row["task"]] = min(lowest[row["task"]], row["values"][-1])
     return lowest
-
-
-def worst_tenth(values: np.ndarray) -> float:
-    return float(np.sort(values)[-max(1, round(values.size / 10)) :].mean())
 
 
 def table(kind: Kind, found: Regrets, seconds: dict[str, float], tasks: Mapping[str, Task]) -> str:

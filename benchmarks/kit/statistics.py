@@ -80,6 +80,11 @@ def sign_test(
     return float(binomtest(more, more + less, alternative=alternative).pvalue)
 
 
+def worst_tenth(values: np.ndarray) -> float:
+    """Return the mean of the highest tenth of some values, at least one."""
+    return float(np.sort(values)[-max(1, round(values.size / 10)) :].mean())
+
+
 def mcnemar(new: np.ndarray, old: np.ndarray) -> float:
     """Return the two-sided exact p-value of paired successes, each an array of booleans."""
     return sign_test(int(np.sum(new & ~old)), int(np.sum(old & ~new)))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from benchmarks.kit.statistics import estimate_over_tasks, paired_p
+from benchmarks.kit.statistics import estimate_over_tasks, paired_p, worst_tenth
 from benchmarks.kit.words import markdown_table, signed
 from benchmarks.peers import ablation, calibration, shown
 from benchmarks.peers.regret import scales
@@ -119,13 +119,14 @@ def summary(found: Common, budget: int) -> str:
     ranks = np.array([rankdata(column) for column in found.final.T]).T
     seconds, failures = cpu_seconds(found, budget), failed(found, budget)
     groups = [g for g in GROUPS if any(g in TASKS[t].groups for t in found.tasks)]
-    head = ["", "mean regret", "mean rank", "mean area", "CPU ms an ask", *groups]
+    head = ["", "mean regret", "worst tenth", "mean rank", "mean area", "CPU ms an ask", *groups]
     rows = []
     order = sorted(range(len(found.rivals)), key=lambda i: found.mean(found.final[i]))
     for i in order:
         rival = found.rivals[i]
         cells = [
             f"{found.mean(found.final[i]):.3f}",
+            f"{np.mean([worst_tenth(v) for v in found.by_task(found.final[i])]):.3f}",
             f"{found.mean(ranks[i]):.2f}",
             f"{found.mean(found.area[i]):.3f}",
             f"{float(f'{1000 * seconds[rival]:.3g}'):g}",
@@ -138,7 +139,7 @@ def summary(found: Common, budget: int) -> str:
     fewest = min(sum(task == t for t, _ in found.runs) for task in found.tasks)
     note = (
         f"{len(found.tasks)} tasks, {fewest} paired repetitions of each or more. Columns on the right: mean regret "
-        "of the tasks of a kind. Ranks are among the systems of this table, run by run."
+        "of the tasks of a kind. Worst tenth: the mean over tasks of the mean regret of each task's worst tenth of runs. Ranks are among the systems of this table, run by run."
     )
     wrong = [f"{r}: {n}" for r, n in failures.items() if n and r in found.rivals]
     ended = (

@@ -174,11 +174,6 @@ def test_searches_run_again_are_compared_with_those_of_their_commit(monkeypatch)
     assert tables.repeated() == ""
 
 
-def test_the_worst_tenth():
-    assert tables._worst(np.arange(30.0)) == pytest.approx(28.0)
-    assert tables._worst(np.array([3.0, 1.0])) == 3.0
-
-
 def test_kinds_keep_the_suite_and_what_is_held_out_apart():
     kinds = tables._kinds(["forrester, noisy", "colville, noisy"])
     assert kinds["suite: all"] == kinds["suite: noisy"] == ["forrester, noisy"]

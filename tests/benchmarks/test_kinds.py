@@ -79,11 +79,6 @@ def test_the_minimum_of_a_deep_tree_is_what_it_is_said_to_be(name):
     assert task.values(best) == pytest.approx(task.minimum, abs=1e-12)
 
 
-def test_the_worst_tenth():
-    assert tables.worst_tenth(np.arange(20.0)) == 18.5
-    assert tables.worst_tenth(np.arange(3.0)) == 2.0
-
-
 def test_the_page_is_of_the_stored_results():
     found, seconds = tables.regrets("noise")
     assert np.mean([np.mean(list(r.values())) for r in found["random"].values()]) == (

@@ -216,6 +216,11 @@ def test_bootstrap_draws_are_the_same_every_time():
         assert found == pytest.approx((1.8032198839, *interval), abs=1e-9)
 
 
+def test_the_worst_tenth():
+    assert statistics.worst_tenth(np.arange(30.0)) == pytest.approx(28.0)
+    assert statistics.worst_tenth(np.array([3.0, 1.0])) == 3.0
+
+
 def test_holm_by_hand():
     """Sorted: 0.001 × 5, 0.011 × 4, 0.012 × 3, 0.02 × 2, 0.9 × 1, and none below the one before."""
     p = [0.012, 0.9, 0.001, 0.02, 0.011]

@@ -297,6 +297,9 @@ def test_the_summary_orders_rivals_and_says_how_far_apart_they_are(fabricated):
     text = fabricated.summary(found, 30)
     assert text.index("calibrant") < text.index("| random") < text.index("| hebo")
     assert "hebo: 1" in text
+    row = next(line for line in text.splitlines() if line.startswith("| hebo"))
+    worst = max(found.final[2])  # of two runs
+    assert row.split("|")[3].strip() == f"{worst:.3f}"
     assert "Against the best other system of this table, random" in text
 
 
